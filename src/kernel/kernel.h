@@ -1,0 +1,127 @@
+/* Kernels as data: THE list of kernel rows, fastest first, the naive one last.
+ *
+ * A row says which ops and devices it accepts, which parameters it has and what they may be, how to
+ * pack an op's weights for it, and the launches ("stages") that make up one op. Everything that
+ * chooses, builds, tunes, checks or reports kernels works from this list.
+ *
+ * Parameters are small integers with a name; every one becomes a -D define of the row's kernels, as
+ * do the op's geometry (see lap_kernel_defines). The batch is never a define.
+ */
+#ifndef LAP_KERNEL_KERNEL_H
+#define LAP_KERNEL_KERNEL_H
+
+#include "device/device.h"
+#include "net/op.h"
+#include "net/weights.h"
+
+#define LAP_MAX_TUNABLES 12
+#define LAP_MAX_VALUES 12
+#define LAP_MAX_STAGES 4
+#define LAP_MAX_ROLES 12
+#define LAP_MAX_DEFINES 40
+
+typedef struct lap_tunable {
+    const char *name; /* the define's name: "BM", "PIXELS" */
+    int value_count;
+    int values[LAP_MAX_VALUES]; /* the declared space */
+} lap_tunable;
+
+typedef struct lap_params {
+    int value[LAP_MAX_TUNABLES]; /* parallel to the row's tunables */
+} lap_params;
+
+/* What a kernel argument is. The order in a stage's role list is the argument order in both
+ * languages; a test holds the sources to it. */
+typedef enum lap_role {
+    LAP_ROLE_IN = 0,   /* const T *  input tensor */
+    LAP_ROLE_OUT,      /* T *        output tensor */
+    LAP_ROLE_RESIDUAL, /* const T *  residual tensor, null if the op has none */
+    LAP_ROLE_WEIGHTS,  /* const T *  packed weights */
+    LAP_ROLE_BIAS,     /* const float *, padded with zeros to the output's cs */
+    LAP_ROLE_SCRATCH,  /* float *    scratch memory of this op */
+    LAP_ROLE_N,        /* int        images in the batch */
+    LAP_ROLE_FLAGS     /* int        LAP_FLAG_* */
+} lap_role;
+
+#define LAP_FLAG_RELU 1
+#define LAP_FLAG_RESIDUAL 2 /* residual is not null and is added before the ReLU */
+
+/* One choice of work: op, device, batch, parameters. What every function of a row is given. */
+typedef struct lap_case {
+    const lap_op *op;
+    const lap_device_info *device;
+    lap_precision precision;
+    uint64_t n; /* batch */
+    lap_params params;
+} lap_case;
+
+typedef enum lap_stage_kind { LAP_STAGE_KERNEL = 0, LAP_STAGE_GEMM } lap_stage_kind;
+
+typedef struct lap_grid {
+    uint32_t groups[3], local[3];
+    size_t dynamic_local_bytes;
+} lap_grid;
+
+typedef struct lap_stage {
+    lap_stage_kind kind;
+    const char *stem;  /* KERNEL: kernels_cl/<stem>.cl and kernels_cu/<stem>.cu */
+    const char *entry; /* KERNEL: function name in both */
+    lap_role roles[LAP_MAX_ROLES];
+    int role_count;
+    /* KERNEL: fills the grid; false when the case does not fit the grid's limits. */
+    bool (*grid)(const lap_case *c, lap_grid *grid);
+    /* GEMM: fills sizes and leading dimensions; the operands' roles are roles[0..2] = A, B, C. */
+    void (*gemm)(const lap_case *c, lap_gemm *gemm);
+} lap_stage;
+
+typedef struct lap_kernel_row {
+    const char *id;    /* stable name in results: "conv_direct_v" */
+    const char *about; /* one line */
+    lap_op_kind kind;
+    unsigned precisions; /* bit mask 1u << lap_precision */
+    bool naive;          /* the last resort of its kind; chosen by kernels = naive */
+    const char *only;    /* language it exists in ("cl"), NULL for both */
+    bool needs_gemm;     /* the device must have a GEMM library */
+    lap_tunable tunables[LAP_MAX_TUNABLES];
+    int tunable_count;
+    lap_stage stages[LAP_MAX_STAGES];
+    int stage_count;
+    /* Can this row run the op on the device at all, and is it meant to be chosen there? Cheap. */
+    bool (*accepts)(const lap_case *c);
+    /* Default parameters for the case (c->params is ignored). */
+    void (*defaults)(const lap_case *c, lap_params *params);
+    /* Is this parameter vector allowed? Defaults always are. */
+    bool (*valid)(const lap_case *c);
+    /* Packed weights; NULL for ops without weights. pack writes exactly packed_bytes. */
+    size_t (*packed_bytes)(const lap_case *c);
+    void (*pack)(const lap_case *c, const lap_op_weights *weights, void *out);
+    /* Scratch bytes for the batch c->n; NULL means none. */
+    uint64_t (*scratch_bytes)(const lap_case *c);
+} lap_kernel_row;
+
+/* The list, fastest first within each op kind. */
+const lap_kernel_row *const *lap_kernel_rows(size_t *count);
+
+/* First row whose kind, precision and language match and that accepts the case; with naive_only the
+ * naive one. Fills c->params with its defaults. NULL when there is none. */
+const lap_kernel_row *lap_kernel_choose(lap_case *c, bool naive_only, bool has_gemm);
+
+/* Text of kernels_<language>/<stem>.<language>, embedded at build time; NULL if there is none. */
+const char *lap_kernel_source(const char *language, const char *stem);
+/* All embedded sources, for tests: returns false past the end. */
+bool lap_kernel_source_at(size_t index, const char **language, const char **stem,
+                          const char **text);
+
+/* The complete define list of a row on a case, in a fixed order. Geometry, where the kind has it:
+ *   C CS H W   input channels, channel stride, height, width
+ *   K KS P Q   output channels, channel stride, height, width
+ *   R S STRIDE PAD
+ * then the row's parameters by name, then PRECISION (the lap_precision value).
+ * Returns the count; out has room for LAP_MAX_DEFINES. */
+size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out);
+
+/* "PIXELS=14 BLOCKS=2"; "" for a row without parameters. */
+void lap_kernel_params_text(const lap_kernel_row *row, const lap_params *params, char *buffer,
+                            size_t size);
+
+#endif

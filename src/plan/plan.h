@@ -1,0 +1,73 @@
+/* A plan: a network on one device for one batch size, ready to run.
+ *
+ * Making one has three phases, so that their costs can be told apart: lap_plan_new chooses rows and
+ * builds kernels (through the session's kernel cache, each distinct build once), lap_plan_upload
+ * packs and uploads weights, lap_plan_bind allocates activations and prepares the launches. After
+ * lap_plan_set_input, lap_plan_run enqueues one forward pass and returns without waiting.
+ */
+#ifndef LAP_PLAN_PLAN_H
+#define LAP_PLAN_PLAN_H
+
+#include "device/device.h"
+#include "kernel/kernel.h"
+#include "net/op.h"
+#include "net/weights.h"
+
+/* A device with one queue and the kernels built so far; shared by the plans made on it. */
+typedef struct lap_session {
+    lap_device *device;
+    lap_queue *queue;
+    struct lap_kernel_cache *kernels;
+    double open_s; /* opening the device and its queue */
+} lap_session;
+
+lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_error *err);
+lap_status lap_session_close(lap_session *session, lap_error *err); /* NULL is LAP_OK */
+
+typedef struct lap_plan_options {
+    uint64_t batch;
+    lap_precision precision;
+    bool naive;    /* only naive kernels */
+    bool no_reuse; /* every tensor keeps its own memory (layer checks need it) */
+} lap_plan_options;
+
+typedef struct lap_plan lap_plan;
+
+/* Called before each kernel build and each weight upload: done of total. NULL for none. */
+typedef void (*lap_progress)(void *context, const char *what, size_t done, size_t total);
+
+lap_status lap_plan_new(lap_session *session, const lap_net *net, const lap_plan_options *options,
+                        lap_progress progress, void *context, lap_plan **out, lap_error *err);
+lap_status lap_plan_upload(lap_plan *plan, const lap_weights *weights, lap_error *err);
+lap_status lap_plan_bind(lap_plan *plan, lap_error *err);
+void lap_plan_free(lap_plan *plan);
+
+/* Bytes of device memory that weights, respectively activations and scratch, take or will take. */
+uint64_t lap_plan_weight_bytes(const lap_plan *plan);
+uint64_t lap_plan_activation_bytes(const lap_plan *plan);
+
+/* Upload the batch: image i of the batch is images[i % count]; images are float NCHW. */
+lap_status lap_plan_set_input(lap_plan *plan, const float *images, size_t count, lap_error *err);
+lap_status lap_plan_run(lap_plan *plan, lap_error *err);
+/* Blocking: logits[batch][classes]. */
+lap_status lap_plan_logits(lap_plan *plan, float *logits, lap_error *err);
+
+/* Steps, one per op, for checks and layer tables. */
+int lap_plan_step_count(const lap_plan *plan);
+const lap_op *lap_plan_op(const lap_plan *plan, int step);
+const lap_kernel_row *lap_plan_row(const lap_plan *plan, int step);
+const lap_params *lap_plan_params(const lap_plan *plan, int step);
+lap_status lap_plan_run_step(lap_plan *plan, int step, lap_error *err);
+/* Tensor access in logical NHWC doubles/floats, converting the stored layout and element type; only
+ * for images first..first+count-1. Blocking. Reading checks nothing. */
+lap_status lap_plan_tensor_read(lap_plan *plan, int tensor, uint64_t first, uint64_t count,
+                                float *nhwc, lap_error *err);
+lap_status lap_plan_tensor_write(lap_plan *plan, int tensor, uint64_t first, uint64_t count,
+                                 const float *nhwc, lap_error *err);
+/* Overwrite a tensor with NaN (padding channels too). */
+lap_status lap_plan_tensor_poison(lap_plan *plan, int tensor, lap_error *err);
+/* Every buffer has guard words before and after it. LAP_E_VERIFY names the tensor whose were
+ * overwritten. */
+lap_status lap_plan_guards_check(lap_plan *plan, lap_error *err);
+
+#endif
