@@ -80,6 +80,7 @@ typedef struct lap_kernel_row {
     lap_op_kind kind;
     unsigned precisions; /* bit mask 1u << lap_precision */
     bool naive;          /* the last resort of its kind; chosen by kernels = naive */
+    bool variant;        /* never chosen automatically, only by id */
     const char *only;    /* language it exists in ("cl"), NULL for both */
     bool needs_gemm;     /* the device must have a GEMM library */
     lap_tunable tunables[LAP_MAX_TUNABLES];
@@ -97,6 +98,9 @@ typedef struct lap_kernel_row {
     void (*pack)(const lap_case *c, const lap_op_weights *weights, void *out);
     /* Scratch bytes for the batch c->n; NULL means none. */
     uint64_t (*scratch_bytes)(const lap_case *c);
+    /* The scratch starts as zeros, is this op's alone, and every run leaves the zeros it relies on.
+     * Without it the scratch holds garbage and is shared with other ops. */
+    bool scratch_zeroed;
 } lap_kernel_row;
 
 /* The list, fastest first within each op kind. */

@@ -26,6 +26,7 @@ lap_status lap_session_close(lap_session *session, lap_error *err); /* NULL is L
 
 typedef struct lap_plan_options {
     uint64_t batch;
+    uint64_t chosen_for; /* choose rows and parameters as for this batch; 0: batch itself */
     lap_precision precision;
     bool naive;    /* only naive kernels */
     bool no_reuse; /* every tensor keeps its own memory (layer checks need it) */
@@ -48,7 +49,10 @@ uint64_t lap_plan_activation_bytes(const lap_plan *plan);
 
 /* Upload the batch: image i of the batch is images[i % count]; images are float NCHW. */
 lap_status lap_plan_set_input(lap_plan *plan, const float *images, size_t count, lap_error *err);
+/* Enqueue one forward pass. After lap_plan_capture it replays the recorded graph. */
 lap_status lap_plan_run(lap_plan *plan, lap_error *err);
+/* Record the pass as a graph where the device has graphs; *captured says whether. */
+lap_status lap_plan_capture(lap_plan *plan, bool *captured, lap_error *err);
 /* Blocking: logits[batch][classes]. */
 lap_status lap_plan_logits(lap_plan *plan, float *logits, lap_error *err);
 
@@ -57,6 +61,12 @@ int lap_plan_step_count(const lap_plan *plan);
 const lap_op *lap_plan_op(const lap_plan *plan, int step);
 const lap_kernel_row *lap_plan_row(const lap_plan *plan, int step);
 const lap_params *lap_plan_params(const lap_plan *plan, int step);
+/* Why faster rows were passed over for this step ("" if none were): build errors, limits. */
+const char *lap_plan_fallback(const lap_plan *plan, int step);
+/* Two steps with the same number run the same kernels (same row and defines). */
+int lap_plan_build_id(const lap_plan *plan, int step);
+/* Kernel launches (and library calls) in one pass. */
+int lap_plan_launch_count(const lap_plan *plan);
 lap_status lap_plan_run_step(lap_plan *plan, int step, lap_error *err);
 /* Tensor access in logical NHWC doubles/floats, converting the stored layout and element type; only
  * for images first..first+count-1. Blocking. Reading checks nothing. */
@@ -64,6 +74,8 @@ lap_status lap_plan_tensor_read(lap_plan *plan, int tensor, uint64_t first, uint
                                 float *nhwc, lap_error *err);
 lap_status lap_plan_tensor_write(lap_plan *plan, int tensor, uint64_t first, uint64_t count,
                                  const float *nhwc, lap_error *err);
+/* Count stored padding channels (c..cs-1) of all images that are not zero. Blocking. */
+lap_status lap_plan_tensor_padding(lap_plan *plan, int tensor, uint64_t *wrong, lap_error *err);
 /* Overwrite a tensor with NaN (padding channels too). */
 lap_status lap_plan_tensor_poison(lap_plan *plan, int tensor, lap_error *err);
 /* Every buffer has guard words before and after it. LAP_E_VERIFY names the tensor whose were

@@ -1,0 +1,108 @@
+/* Picks a kernel row for one op and builds its kernels: the first row that accepts the case,
+ * builds, and fits the limits that its built kernels report. Why earlier rows were passed over is
+ * kept. */
+#include "plan/internal.h"
+
+#include "base/text.h"
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t product(const uint32_t v[3]) {
+    return (uint64_t)v[0] * v[1] * v[2];
+}
+
+/* Naive kernels use the flat global index with a bounds test, so their groups may shrink. */
+static void shrink_groups(lap_grid *grid, uint32_t limit) {
+    uint64_t items = (uint64_t)grid->groups[0] * grid->local[0];
+    while (grid->local[0] > 1 && product(grid->local) > limit)
+        grid->local[0] /= 2;
+    grid->groups[0] = (uint32_t)((items + grid->local[0] - 1) / grid->local[0]);
+}
+
+static lap_status build_stage(lap_plan *plan, plan_step *step, int index, lap_error *err) {
+    const lap_stage *stage = &step->row->stages[index];
+    lap_define defines[LAP_MAX_DEFINES];
+    size_t count = lap_kernel_defines(step->row, &step->c, defines);
+    lap_kernel *kernel;
+    LAP_TRY(lap_kernel_cache_get(plan->session->kernels, plan->session->device, stage->stem,
+                                 stage->entry, defines, count, &kernel, err));
+    step->kernels[index] = kernel;
+    lap_grid *grid = &(lap_grid){0};
+    if (!stage->grid(&step->c, grid))
+        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "batch %llu does not fit the kernel's grid",
+                        (unsigned long long)step->c.n);
+    const lap_kernel_info *info = lap_kernel_get_info(kernel);
+    if (step->row->naive) shrink_groups(grid, info->max_group_size);
+    if (product(grid->local) > info->max_group_size)
+        return LAP_FAIL(err, LAP_E_UNSUPPORTED,
+                        "needs groups of %llu work-items, this device runs it with at most %u",
+                        (unsigned long long)product(grid->local), info->max_group_size);
+    lap_launch *launch = &step->launches[index].launch;
+    *launch = (lap_launch){.kernel = kernel, .dynamic_local_bytes = grid->dynamic_local_bytes};
+    memcpy(launch->groups, grid->groups, sizeof launch->groups);
+    memcpy(launch->local, grid->local, sizeof launch->local);
+    return LAP_OK;
+}
+
+static lap_status build_row(lap_plan *plan, plan_step *step, lap_error *err) {
+    for (int i = 0; i < step->row->stage_count; i++) {
+        step->launches[i].kind = step->row->stages[i].kind;
+        if (step->row->stages[i].kind == LAP_STAGE_KERNEL) LAP_TRY(build_stage(plan, step, i, err));
+    }
+    return LAP_OK;
+}
+
+/* Worth trying the next row after? A lost device or an interrupt is not. */
+static bool can_fall_back(lap_status status) {
+    return status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED;
+}
+
+static bool usable(const lap_plan *plan, const lap_kernel_row *row, const lap_case *c) {
+    const lap_device *device = plan->session->device;
+    if (row->variant || row->kind != c->op->kind) return false;
+    if (!(row->precisions & 1u << c->precision)) return false;
+    if (row->only && strcmp(row->only, c->device->language) != 0) return false;
+    if (row->needs_gemm && !lap_device_has_gemm(device)) return false;
+    if (plan->options.naive && !row->naive) return false;
+    return row->accepts(c);
+}
+
+lap_status plan_choose(lap_plan *plan, plan_step *step, lap_error *err) {
+    size_t count;
+    const lap_kernel_row *const *rows = lap_kernel_rows(&count);
+    uint64_t chosen_for = plan->options.chosen_for ? plan->options.chosen_for : plan->options.batch;
+    lap_text passed = {0};
+    lap_status status = LAP_E_UNSUPPORTED;
+    for (size_t i = 0; i < count; i++) {
+        step->c = (lap_case){.op = step->op,
+                             .device = lap_device_get_info(plan->session->device),
+                             .precision = plan->options.precision,
+                             .n = chosen_for};
+        if (!usable(plan, rows[i], &step->c)) continue;
+        step->row = rows[i];
+        if (rows[i]->defaults) rows[i]->defaults(&step->c, &step->c.params);
+        step->c.n = plan->options.batch;
+        lap_error detail = {0};
+        status = build_row(plan, step, &detail);
+        if (status == LAP_OK) break;
+        if (!can_fall_back(status)) {
+            if (err) *err = detail;
+            lap_error_prefix(err, "%s: kernel %s: ", step->op->name, rows[i]->id);
+            lap_text_free(&passed);
+            return status;
+        }
+        char line[512];
+        lap_error_text(&detail, line, sizeof line);
+        lap_text_addf(&passed, "%s%s: %s", passed.length ? "; " : "", rows[i]->id, line);
+    }
+    if (status != LAP_OK) {
+        status = LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: no %s kernel in %s runs on this device%s%s",
+                          step->op->name, lap_op_kind_name(step->op->kind),
+                          lap_precision_name(plan->options.precision), passed.length ? ": " : "",
+                          lap_text_get(&passed));
+        lap_text_free(&passed);
+        return status;
+    }
+    step->fallback = passed.data; /* may be NULL */
+    return LAP_OK;
+}

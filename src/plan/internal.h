@@ -1,0 +1,78 @@
+/* Private to src/plan: what a plan is made of. */
+#ifndef LAP_PLAN_INTERNAL_H
+#define LAP_PLAN_INTERNAL_H
+
+#include "plan/plan.h"
+
+/* Guard words on both sides of every buffer. The pattern is a NaN, so that a kernel which reads
+ * past an end spoils its own result, and one which writes there is seen by lap_plan_guards_check.
+ */
+#define PLAN_GUARD_BYTES 4096u
+#define PLAN_GUARD_WORD 0x7FC0DEADu
+#define PLAN_NAN_WORD 0x7FC00001u
+
+typedef struct plan_buffer {
+    lap_buffer *whole; /* guard, data, guard */
+    lap_buffer *data;  /* view of the middle */
+    size_t bytes;
+    char label[64];
+} plan_buffer;
+
+lap_status plan_buffer_new(lap_queue *queue, uint64_t bytes, const char *label, plan_buffer *out,
+                           lap_error *err);
+void plan_buffer_free(plan_buffer *buffer);
+lap_status plan_buffer_check(lap_queue *queue, const plan_buffer *buffer, lap_error *err);
+
+typedef struct plan_launch {
+    lap_stage_kind kind;
+    lap_launch launch; /* args points into the struct's own array */
+    lap_arg args[LAP_MAX_ROLES];
+    lap_gemm gemm;
+} plan_launch;
+
+typedef struct plan_step {
+    const lap_op *op;
+    const lap_kernel_row *row;
+    lap_case c;                          /* n is the plan's batch, params as chosen */
+    lap_kernel *kernels[LAP_MAX_STAGES]; /* the session cache owns them */
+    int build_id;
+    char *fallback; /* NULL when the first acceptable row was taken */
+    plan_buffer weights, bias;
+    plan_buffer own_scratch; /* rows with scratch_zeroed */
+    plan_launch launches[LAP_MAX_STAGES];
+} plan_step;
+
+struct lap_plan {
+    lap_session *session;
+    const lap_net *net;
+    lap_plan_options options;
+    plan_step *steps; /* one per op */
+    int step_count;
+    int *slot_of; /* per tensor: index into slots */
+    plan_buffer *slots;
+    uint64_t *slot_bytes;
+    int slot_count;
+    plan_buffer scratch; /* shared */
+    uint64_t scratch_bytes;
+    lap_graph *graph;
+    bool uploaded, bound;
+};
+
+unsigned plan_element_bytes(lap_precision precision);
+uint64_t plan_tensor_bytes(const lap_plan *plan, int tensor);
+/* memory.c: slots by liveness. Fills slot_of, slot_bytes, slot_count, scratch_bytes. */
+lap_status plan_memory_layout(lap_plan *plan, lap_error *err);
+
+/* choose.c: pick a row for one op and build its kernels. */
+lap_status plan_choose(lap_plan *plan, plan_step *step, lap_error *err);
+
+/* cache.c */
+typedef struct lap_kernel_cache lap_kernel_cache;
+lap_status lap_kernel_cache_new(lap_kernel_cache **out, lap_error *err);
+void lap_kernel_cache_free(lap_kernel_cache *cache);
+/* The kernel for (stem, entry, defines): built on first request. The cache owns it. */
+lap_status lap_kernel_cache_get(lap_kernel_cache *cache, lap_device *device, const char *stem,
+                                const char *entry, const lap_define *defines, size_t define_count,
+                                lap_kernel **out, lap_error *err);
+
+#endif

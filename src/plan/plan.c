@@ -1,0 +1,335 @@
+/* Makes and runs plans. Chooses nothing itself (choose.c) and measures nothing. */
+#include "plan/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+static bool same_build(const plan_step *a, const plan_step *b) {
+    if (a->row != b->row) return false;
+    if (memcmp(a->kernels, b->kernels, sizeof a->kernels) != 0) return false;
+    const lap_op *x = a->op, *y = b->op;
+    return memcmp(&x->in, &y->in, sizeof x->in) == 0 &&
+           memcmp(&x->out, &y->out, sizeof x->out) == 0 && x->r == y->r && x->s == y->s &&
+           x->stride == y->stride && x->pad == y->pad;
+}
+
+static lap_status choose_all(lap_plan *plan, lap_progress progress, void *context, lap_error *err) {
+    for (int i = 0; i < plan->step_count; i++) {
+        plan_step *step = &plan->steps[i];
+        step->op = &plan->net->ops[i];
+        if (progress) progress(context, step->op->name, (size_t)i, (size_t)plan->step_count);
+        LAP_TRY(plan_choose(plan, step, err));
+        step->build_id = i;
+        for (int j = i - 1; j >= 0; j--)
+            if (same_build(step, &plan->steps[j])) step->build_id = plan->steps[j].build_id;
+    }
+    return LAP_OK;
+}
+
+lap_status lap_plan_new(lap_session *session, const lap_net *net, const lap_plan_options *options,
+                        lap_progress progress, void *context, lap_plan **out, lap_error *err) {
+    *out = NULL;
+    if (options->batch == 0 || options->batch > INT32_MAX)
+        return LAP_FAIL(err, LAP_E_ARG, "batch %llu: expected 1 to %d",
+                        (unsigned long long)options->batch, INT32_MAX);
+    lap_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for a plan");
+    plan->session = session;
+    plan->net = net;
+    plan->options = *options;
+    plan->step_count = net->op_count;
+    plan->steps = calloc((size_t)net->op_count, sizeof *plan->steps);
+    lap_status status = plan->steps ? choose_all(plan, progress, context, err)
+                                    : LAP_FAIL(err, LAP_E_NOMEM, "no memory for a plan's steps");
+    if (status == LAP_OK) status = plan_memory_layout(plan, err);
+    if (status != LAP_OK) {
+        lap_plan_free(plan);
+        return status;
+    }
+    *out = plan;
+    return LAP_OK;
+}
+
+void lap_plan_free(lap_plan *plan) {
+    if (!plan) return;
+    lap_graph_free(plan->graph);
+    for (int i = 0; plan->steps && i < plan->step_count; i++) {
+        plan_step *step = &plan->steps[i];
+        plan_buffer_free(&step->weights);
+        plan_buffer_free(&step->bias);
+        plan_buffer_free(&step->own_scratch);
+        free(step->fallback);
+    }
+    for (int i = 0; plan->slots && i < plan->slot_count; i++)
+        plan_buffer_free(&plan->slots[i]);
+    plan_buffer_free(&plan->scratch);
+    free(plan->steps);
+    free(plan->slot_of);
+    free(plan->slot_bytes);
+    free(plan->slots);
+    free(plan);
+}
+
+/* ---- weights -------------------------------------------------------------------------------- */
+
+static lap_status upload(lap_plan *plan, plan_buffer *to, const char *name, const char *what,
+                         const void *data, size_t bytes, lap_error *err) {
+    char label[64];
+    snprintf(label, sizeof label, "%.40s %s", name, what);
+    if (!to->whole) LAP_TRY(plan_buffer_new(plan->session->queue, bytes, label, to, err));
+    return lap_buffer_write(plan->session->queue, to->data, 0, data, bytes, err);
+}
+
+static lap_status upload_step(lap_plan *plan, plan_step *step, const lap_op_weights *w,
+                              lap_error *err) {
+    if (!step->row->packed_bytes) return LAP_OK;
+    size_t bytes = step->row->packed_bytes(&step->c);
+    size_t bias_count = (size_t)step->op->out.cs;
+    void *packed = malloc(bytes);
+    float *bias = calloc(bias_count, sizeof *bias);
+    lap_status status = LAP_OK;
+    if (!packed || !bias) {
+        status = LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory to pack weights", step->op->name);
+    } else {
+        step->row->pack(&step->c, w, packed);
+        memcpy(bias, w->bias, w->k * sizeof *bias);
+        status = upload(plan, &step->weights, step->op->name, "weights", packed, bytes, err);
+        if (status == LAP_OK)
+            status = upload(plan, &step->bias, step->op->name, "bias", bias,
+                            bias_count * sizeof *bias, err);
+    }
+    free(packed);
+    free(bias);
+    return status;
+}
+
+lap_status lap_plan_upload(lap_plan *plan, const lap_weights *weights, lap_error *err) {
+    if (weights->op_count != plan->step_count)
+        return LAP_FAIL(err, LAP_E_ARG, "weights of %d ops for a network of %d", weights->op_count,
+                        plan->step_count);
+    for (int i = 0; i < plan->step_count; i++)
+        LAP_TRY(upload_step(plan, &plan->steps[i], &weights->ops[i], err));
+    plan->uploaded = true;
+    return LAP_OK;
+}
+
+/* ---- binding -------------------------------------------------------------------------------- */
+
+static lap_buffer *tensor_buffer(const lap_plan *plan, int tensor) {
+    return tensor < 0 ? NULL : plan->slots[plan->slot_of[tensor]].data;
+}
+
+static lap_buffer *role_buffer(const lap_plan *plan, const plan_step *step, lap_role role) {
+    switch (role) {
+    case LAP_ROLE_IN:
+        return tensor_buffer(plan, step->op->input);
+    case LAP_ROLE_OUT:
+        return tensor_buffer(plan, step->op->output);
+    case LAP_ROLE_RESIDUAL:
+        return tensor_buffer(plan, step->op->residual);
+    case LAP_ROLE_WEIGHTS:
+        return step->weights.data;
+    case LAP_ROLE_BIAS:
+        return step->bias.data;
+    case LAP_ROLE_SCRATCH:
+        return step->own_scratch.data ? step->own_scratch.data : plan->scratch.data;
+    case LAP_ROLE_N:
+    case LAP_ROLE_FLAGS:
+        break;
+    }
+    return NULL;
+}
+
+static lap_arg role_arg(const lap_plan *plan, const plan_step *step, lap_role role) {
+    if (role == LAP_ROLE_N)
+        return (lap_arg){.kind = LAP_ARG_I32, .i32 = (int32_t)plan->options.batch};
+    if (role == LAP_ROLE_FLAGS) {
+        int flags = (step->op->relu ? LAP_FLAG_RELU : 0) |
+                    (step->op->residual >= 0 ? LAP_FLAG_RESIDUAL : 0);
+        return (lap_arg){.kind = LAP_ARG_I32, .i32 = flags};
+    }
+    return (lap_arg){.kind = LAP_ARG_BUFFER, .buffer = role_buffer(plan, step, role)};
+}
+
+static void bind_step(lap_plan *plan, plan_step *step) {
+    for (int i = 0; i < step->row->stage_count; i++) {
+        const lap_stage *stage = &step->row->stages[i];
+        plan_launch *launch = &step->launches[i];
+        if (stage->kind == LAP_STAGE_GEMM) {
+            launch->gemm = (lap_gemm){.a = role_buffer(plan, step, stage->roles[0]),
+                                      .b = role_buffer(plan, step, stage->roles[1]),
+                                      .c = role_buffer(plan, step, stage->roles[2])};
+            stage->gemm(&step->c, &launch->gemm);
+            continue;
+        }
+        for (int a = 0; a < stage->role_count; a++)
+            launch->args[a] = role_arg(plan, step, stage->roles[a]);
+        launch->launch.args = launch->args;
+        launch->launch.arg_count = (size_t)stage->role_count;
+    }
+}
+
+static lap_status bind_scratch(lap_plan *plan, plan_step *step, lap_error *err) {
+    if (!step->row->scratch_bytes || !step->row->scratch_zeroed) return LAP_OK;
+    uint64_t bytes = step->row->scratch_bytes(&step->c);
+    if (bytes == 0) return LAP_OK;
+    char label[64];
+    snprintf(label, sizeof label, "%.40s scratch", step->op->name);
+    LAP_TRY(plan_buffer_new(plan->session->queue, bytes, label, &step->own_scratch, err));
+    return lap_buffer_fill(plan->session->queue, step->own_scratch.data, 0, step->own_scratch.bytes,
+                           0, err);
+}
+
+/* The name of the first tensor that lives in a slot labels it. */
+static void slot_label(const lap_plan *plan, int slot, char *label, size_t size) {
+    if (plan->slot_of[0] == slot) {
+        snprintf(label, size, "the input");
+        return;
+    }
+    for (int i = 0; i < plan->step_count; i++)
+        if (plan->slot_of[plan->net->ops[i].output] == slot) {
+            snprintf(label, size, "%.40s output", plan->net->ops[i].name);
+            return;
+        }
+}
+
+lap_status lap_plan_bind(lap_plan *plan, lap_error *err) {
+    if (!plan->uploaded || plan->bound)
+        return LAP_FAIL(err, LAP_E_ARG, "a plan is bound once, after its weights are uploaded");
+    lap_queue *queue = plan->session->queue;
+    for (int s = 0; s < plan->slot_count; s++) {
+        char label[64] = "activations";
+        slot_label(plan, s, label, sizeof label);
+        LAP_TRY(plan_buffer_new(queue, plan->slot_bytes[s], label, &plan->slots[s], err));
+        LAP_TRY(lap_buffer_fill(queue, plan->slots[s].data, 0, plan->slots[s].bytes, PLAN_NAN_WORD,
+                                err));
+    }
+    if (plan->scratch_bytes)
+        LAP_TRY(plan_buffer_new(queue, plan->scratch_bytes, "scratch", &plan->scratch, err));
+    for (int i = 0; i < plan->step_count; i++) {
+        LAP_TRY(bind_scratch(plan, &plan->steps[i], err));
+        bind_step(plan, &plan->steps[i]);
+    }
+    /* Some drivers allocate only now: find out here, not in a timed run. */
+    LAP_TRY(lap_queue_finish(queue, err));
+    plan->bound = true;
+    return LAP_OK;
+}
+
+uint64_t lap_plan_weight_bytes(const lap_plan *plan) {
+    uint64_t bytes = 0;
+    for (int i = 0; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (!step->row->packed_bytes) continue;
+        bytes += step->row->packed_bytes(&step->c) + 4u * (uint64_t)step->op->out.cs;
+        bytes += 4 * PLAN_GUARD_BYTES;
+    }
+    return bytes;
+}
+
+uint64_t lap_plan_activation_bytes(const lap_plan *plan) {
+    uint64_t bytes = plan->scratch_bytes;
+    for (int s = 0; s < plan->slot_count; s++)
+        bytes += plan->slot_bytes[s] + 2 * PLAN_GUARD_BYTES;
+    for (int i = 0; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (step->row->scratch_bytes && step->row->scratch_zeroed)
+            bytes += step->row->scratch_bytes(&step->c);
+    }
+    return bytes;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+lap_status lap_plan_run_step(lap_plan *plan, int index, lap_error *err) {
+    plan_step *step = &plan->steps[index];
+    for (int i = 0; i < step->row->stage_count; i++) {
+        plan_launch *launch = &step->launches[i];
+        lap_status status = launch->kind == LAP_STAGE_GEMM
+                                ? lap_gemm_enqueue(plan->session->queue, &launch->gemm, err)
+                                : lap_enqueue(plan->session->queue, &launch->launch, err);
+        if (status != LAP_OK) {
+            lap_error_prefix(err, "%s: kernel %s: ", step->op->name, step->row->id);
+            return status;
+        }
+    }
+    return LAP_OK;
+}
+
+lap_status lap_plan_run(lap_plan *plan, lap_error *err) {
+    if (!plan->bound) return LAP_FAIL(err, LAP_E_ARG, "a plan runs only after it is bound");
+    if (plan->graph) return lap_graph_launch(plan->graph, plan->session->queue, err);
+    for (int i = 0; i < plan->step_count; i++)
+        LAP_TRY(lap_plan_run_step(plan, i, err));
+    return LAP_OK;
+}
+
+lap_status lap_plan_capture(lap_plan *plan, bool *captured, lap_error *err) {
+    *captured = plan->graph != NULL;
+    if (plan->graph || !lap_device_has_graphs(plan->session->device)) return LAP_OK;
+    lap_queue *queue = plan->session->queue;
+    LAP_TRY(lap_queue_finish(queue, err));
+    LAP_TRY(lap_graph_begin(queue, err));
+    lap_status status = lap_plan_run(plan, err);
+    lap_graph *graph = NULL;
+    /* A capture that began must end, whatever happened inside it. */
+    lap_status ended = lap_graph_end(queue, &graph, status == LAP_OK ? err : NULL);
+    if (status == LAP_OK) status = ended;
+    if (status != LAP_OK) {
+        lap_graph_free(graph);
+        return status;
+    }
+    plan->graph = graph;
+    *captured = true;
+    return LAP_OK;
+}
+
+/* ---- looking inside ------------------------------------------------------------------------- */
+
+int lap_plan_step_count(const lap_plan *plan) {
+    return plan->step_count;
+}
+
+const lap_op *lap_plan_op(const lap_plan *plan, int step) {
+    return plan->steps[step].op;
+}
+
+const lap_kernel_row *lap_plan_row(const lap_plan *plan, int step) {
+    return plan->steps[step].row;
+}
+
+const lap_params *lap_plan_params(const lap_plan *plan, int step) {
+    return &plan->steps[step].c.params;
+}
+
+const char *lap_plan_fallback(const lap_plan *plan, int step) {
+    return plan->steps[step].fallback ? plan->steps[step].fallback : "";
+}
+
+int lap_plan_build_id(const lap_plan *plan, int step) {
+    return plan->steps[step].build_id;
+}
+
+int lap_plan_launch_count(const lap_plan *plan) {
+    int count = 0;
+    for (int i = 0; i < plan->step_count; i++)
+        count += plan->steps[i].row->stage_count;
+    return count;
+}
+
+lap_status lap_plan_guards_check(lap_plan *plan, lap_error *err) {
+    lap_queue *queue = plan->session->queue;
+    for (int s = 0; s < plan->slot_count; s++)
+        LAP_TRY(plan_buffer_check(queue, &plan->slots[s], err));
+    if (plan->scratch.whole) LAP_TRY(plan_buffer_check(queue, &plan->scratch, err));
+    for (int i = 0; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        const plan_buffer *buffers[] = {&step->weights, &step->bias, &step->own_scratch};
+        for (size_t b = 0; b < sizeof buffers / sizeof *buffers; b++)
+            if (buffers[b]->whole) LAP_TRY(plan_buffer_check(queue, buffers[b], err));
+    }
+    return LAP_OK;
+}
