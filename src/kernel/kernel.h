@@ -106,6 +106,12 @@ typedef struct lap_kernel_row {
 /* The list, fastest first within each op kind. */
 const lap_kernel_row *const *lap_kernel_rows(size_t *count);
 
+/* The row of that id, variants too; NULL when there is none. */
+const lap_kernel_row *lap_kernel_find(const char *id);
+
+/* Kind, precision, language and GEMM library match and the row accepts the case. */
+bool lap_kernel_can_run(const lap_kernel_row *row, const lap_case *c, bool has_gemm);
+
 /* First row whose kind, precision and language match and that accepts the case; with naive_only the
  * naive one. Fills c->params with its defaults. NULL when there is none. */
 const lap_kernel_row *lap_kernel_choose(lap_case *c, bool naive_only, bool has_gemm);
@@ -117,9 +123,10 @@ bool lap_kernel_source_at(size_t index, const char **language, const char **stem
                           const char **text);
 
 /* The complete define list of a row on a case, in a fixed order. Geometry, where the kind has it:
- *   C CS H W   input channels, channel stride, height, width
- *   K KS P Q   output channels, channel stride, height, width
- *   R S STRIDE PAD
+ *   C CS       input channels, channel stride         (all)
+ *   H W        input height, width                    (all but FC)
+ *   K KS       output channels, channel stride        (CONV, FC)
+ *   P Q R S STRIDE PAD   output height, width, window (CONV, MAXPOOL)
  * then the row's parameters by name, then PRECISION (the lap_precision value).
  * Returns the count; out has room for LAP_MAX_DEFINES. */
 size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out);

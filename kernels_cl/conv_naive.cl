@@ -1,0 +1,80 @@
+/* Convolution with bias, residual and ReLU, the plainest form: one work-item computes one stored
+ * output element. It is the last resort and the yardstick, and must not become clever.
+ * Weights are [K][R][S][C]. Padding channels K..KS-1 are written as zero. The second grid dimension
+ * walks over the images, so any batch fits. */
+#ifndef C
+#define C 3 /* input channels */
+#endif
+#ifndef CS
+#define CS 4 /* input channel stride, >= C */
+#endif
+#ifndef H
+#define H 8 /* input height */
+#endif
+#ifndef W
+#define W 8 /* input width */
+#endif
+#ifndef K
+#define K 5 /* output channels */
+#endif
+#ifndef KS
+#define KS 8 /* output channel stride, >= K */
+#endif
+#ifndef P
+#define P 8 /* output height */
+#endif
+#ifndef Q
+#define Q 8 /* output width */
+#endif
+#ifndef R
+#define R 3 /* window height */
+#endif
+#ifndef S
+#define S 3 /* window width */
+#endif
+#ifndef STRIDE
+#define STRIDE 1 /* step of the window, both directions */
+#endif
+#ifndef PAD
+#define PAD 1 /* border on every side */
+#endif
+#ifndef PRECISION
+#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
+#endif
+#if PRECISION != 0
+#error "this kernel computes in fp32 only"
+#endif
+
+__kernel void conv_naive(__global const float *in, __global const float *weights,
+                         __global const float *bias, __global const float *residual,
+                         __global float *out, const int n, const int flags) {
+    const uint e = (uint)get_global_id(0);
+    if (e >= (uint)(P * Q * KS)) return;
+    const int k = (int)(e % KS);
+    const int q = (int)(e / KS % Q);
+    const int p = (int)(e / KS / Q);
+    for (int image = (int)get_group_id(1); image < n; image += (int)get_num_groups(1)) {
+        __global const float *x = in + (long)image * (H * W * CS);
+        const long at = (long)image * (P * Q * KS) + e;
+        float sum = 0.0f;
+        if (k < K) {
+            for (int r = 0; r < R; r++) {
+                const int h = p * STRIDE - PAD + r;
+                if (h < 0 || h >= H) continue;
+                for (int s = 0; s < S; s++) {
+                    const int w = q * STRIDE - PAD + s;
+                    if (w < 0 || w >= W) continue;
+                    __global const float *pixel = x + (h * W + w) * CS;
+                    __global const float *tap = weights + (long)((k * R + r) * S + s) * C;
+                    for (int c = 0; c < C; c++)
+                        sum = fma(pixel[c], tap[c], sum);
+                }
+            }
+            sum += bias[k];
+            if (flags & 2) sum += residual[at];
+            /* Written so that NaN stays NaN. */
+            if ((flags & 1) && sum < 0.0f) sum = 0.0f;
+        }
+        out[at] = sum;
+    }
+}

@@ -1,0 +1,123 @@
+/* THE list of kernel rows, and what is common to all of them: choosing, defines, parameter text.
+ * Knows no row by name outside the list and no backend beyond the language of its kernels.
+ */
+#include "kernel/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Within each op kind: fastest first, naive last. A row for one class of devices refuses the others
+ * in accepts(), so only rows that compete for a device need an order between them. */
+static const lap_kernel_row *const rows[] = {
+    &lap_row_conv_naive,
+    &lap_row_maxpool_naive,
+    &lap_row_avgpool_naive,
+    &lap_row_fc_naive,
+};
+
+const lap_kernel_row *const *lap_kernel_rows(size_t *count) {
+    *count = sizeof rows / sizeof rows[0];
+    return rows;
+}
+
+const lap_kernel_row *lap_kernel_find(const char *id) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i]->id, id) == 0) return rows[i];
+    return NULL;
+}
+
+bool lap_kernel_can_run(const lap_kernel_row *row, const lap_case *c, bool has_gemm) {
+    if (row->kind != c->op->kind) return false;
+    if (!(row->precisions & 1u << c->precision)) return false;
+    if (row->only && strcmp(row->only, c->device->language) != 0) return false;
+    if (row->needs_gemm && !has_gemm) return false;
+    return row->accepts(c);
+}
+
+const lap_kernel_row *lap_kernel_choose(lap_case *c, bool naive_only, bool has_gemm) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const lap_kernel_row *row = rows[i];
+        if (row->variant || (naive_only && !row->naive)) continue;
+        if (!lap_kernel_can_run(row, c, has_gemm)) continue;
+        row->defaults(c, &c->params);
+        return row;
+    }
+    return NULL;
+}
+
+static size_t add(lap_define *out, size_t at, const char *name, int64_t value) {
+    snprintf(out[at].name, sizeof out[at].name, "%s", name);
+    out[at].value = value;
+    return at + 1;
+}
+
+size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out) {
+    const lap_op *op = c->op;
+    bool windowed = op->kind == LAP_OP_CONV || op->kind == LAP_OP_MAXPOOL;
+    size_t n = add(out, 0, "C", op->in.c);
+    n = add(out, n, "CS", op->in.cs);
+    if (op->kind != LAP_OP_FC) {
+        n = add(out, n, "H", op->in.h);
+        n = add(out, n, "W", op->in.w);
+    }
+    if (op->kind == LAP_OP_CONV || op->kind == LAP_OP_FC) {
+        n = add(out, n, "K", op->out.c);
+        n = add(out, n, "KS", op->out.cs);
+    }
+    if (windowed) {
+        n = add(out, n, "P", op->out.h);
+        n = add(out, n, "Q", op->out.w);
+        n = add(out, n, "R", op->r);
+        n = add(out, n, "S", op->s);
+        n = add(out, n, "STRIDE", op->stride);
+        n = add(out, n, "PAD", op->pad);
+    }
+    for (int i = 0; i < row->tunable_count; i++)
+        n = add(out, n, row->tunables[i].name, c->params.value[i]);
+    return add(out, n, "PRECISION", c->precision);
+}
+
+void lap_kernel_params_text(const lap_kernel_row *row, const lap_params *params, char *buffer,
+                            size_t size) {
+    size_t used = 0;
+    if (size) buffer[0] = '\0';
+    for (int i = 0; i < row->tunable_count && used < size; i++) {
+        int n = snprintf(buffer + used, size - used, "%s%s=%d", i ? " " : "", row->tunables[i].name,
+                         params->value[i]);
+        if (n < 0) return;
+        used += (size_t)n;
+    }
+}
+
+bool lap_row_accepts_all(const lap_case *c) {
+    (void)c;
+    return true;
+}
+
+bool lap_row_valid_all(const lap_case *c) {
+    (void)c;
+    return true;
+}
+
+void lap_row_defaults_none(const lap_case *c, lap_params *params) {
+    (void)c;
+    memset(params, 0, sizeof *params);
+}
+
+uint64_t lap_row_ceil_div(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+bool lap_row_grid_linear(const lap_case *c, uint64_t items, uint32_t local, lap_grid *grid) {
+    const lap_device_info *device = c->device;
+    /* Some CPU devices allow one work-item per group only. */
+    if (device->max_group_size && local > device->max_group_size) local = device->max_group_size;
+    if (device->max_group_dim[0] && local > device->max_group_dim[0])
+        local = device->max_group_dim[0];
+    uint64_t groups = lap_row_ceil_div(items, local);
+    if (groups == 0 || groups > INT32_MAX || c->n == 0) return false;
+    /* CUDA's limit for the second dimension; kernels stride over the rest. */
+    uint64_t images = c->n < 65535 ? c->n : 65535;
+    *grid = (lap_grid){.groups = {(uint32_t)groups, (uint32_t)images, 1}, .local = {local, 1, 1}};
+    return true;
+}

@@ -1,0 +1,39 @@
+/* Private to src/kernel: the rows that rows.c lists, weight packers, and what several rows share.
+ */
+#ifndef LAP_KERNEL_ROWS_H
+#define LAP_KERNEL_ROWS_H
+
+#include "kernel/kernel.h"
+
+/* rows_naive.c: one work-item per output element, both languages. */
+extern const lap_kernel_row lap_row_conv_naive, lap_row_maxpool_naive, lap_row_avgpool_naive,
+    lap_row_fc_naive;
+
+#define LAP_ROW_FP32 (1u << LAP_FP32)
+#define LAP_ROW_STAGE_KERNEL(stem_, grid_, count_, ...)                                            \
+    {                                                                                              \
+        .kind = LAP_STAGE_KERNEL, .stem = (stem_), .entry = (stem_), .roles = {__VA_ARGS__},       \
+        .role_count = (count_), .grid = (grid_)                                                    \
+    }
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+bool lap_row_accepts_all(const lap_case *c);
+bool lap_row_valid_all(const lap_case *c);
+void lap_row_defaults_none(const lap_case *c, lap_params *params);
+
+/* A one-dimensional grid over `items` work-items of one image, images in the second dimension,
+ * which kernels walk with a stride because it may be shorter than the batch. false when a grid
+ * dimension would overflow. `local` is lowered to what the device allows. */
+bool lap_row_grid_linear(const lap_case *c, uint64_t items, uint32_t local, lap_grid *grid);
+
+/* ceil(a / b), b > 0 */
+uint64_t lap_row_ceil_div(uint64_t a, uint64_t b);
+
+/* ---- packers (pack.c) ----------------------------------------------------------------------- */
+
+/* [K][C][R][S] to [K][R][S][C]. */
+size_t lap_pack_krsc_bytes(const lap_case *c);
+void lap_pack_krsc(const lap_case *c, const lap_op_weights *weights, void *out);
+
+#endif
