@@ -134,8 +134,8 @@ void lap_format_double(char *buffer, size_t size, int significant, double value)
 
 /* ---- cleaning and matching ------------------------------------------------------------------ */
 
-/* Length of the valid UTF-8 sequence at s, 0 if it is not one. */
-static size_t utf8_length(const unsigned char *s) {
+size_t lap_text_utf8(const char *text) {
+    const unsigned char *s = (const unsigned char *)text;
     size_t n;
     uint32_t code, least;
     if (s[0] < 0x80) return 1;
@@ -160,7 +160,7 @@ char *lap_text_clean(char *s) {
     size_t in = 0, out = 0;
     while (s[in]) {
         unsigned char c = (unsigned char)s[in];
-        size_t n = utf8_length((const unsigned char *)s + in);
+        size_t n = lap_text_utf8(s + in);
         if (n == 0) {
             s[out++] = '?';
             in++;

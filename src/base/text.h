@@ -37,6 +37,9 @@ void lap_format_double(char *buffer, size_t size, int significant, double value)
  * through this once, where they enter the program. */
 char *lap_text_clean(char *s);
 
+/* Bytes of the valid UTF-8 sequence at s, which is terminated; 0 if the bytes there are not one. */
+size_t lap_text_utf8(const char *s);
+
 /* Case-insensitive (ASCII) substring test; an empty needle is found. */
 bool lap_text_contains(const char *haystack, const char *needle);
 

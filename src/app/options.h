@@ -1,0 +1,34 @@
+/* The command line of `warmlap run` and `warmlap verify`.
+ *
+ * Options are sugar for --set: they end in the same lap_config, checked the same way. Parses only:
+ * prints nothing, opens nothing but the configuration files. Usage errors are LAP_E_CONFIG.
+ */
+#ifndef LAP_APP_OPTIONS_H
+#define LAP_APP_OPTIONS_H
+
+#include "app/config.h"
+
+typedef enum lap_options_action {
+    LAP_ACTION_RUN = 0,     /* do the command with config */
+    LAP_ACTION_HELP,        /* print lap_options_help, exit 0 */
+    LAP_ACTION_HELP_CONFIG, /* print lap_config_help_markdown, exit 0 */
+    LAP_ACTION_DUMP_CONFIG  /* print lap_config_dump, exit 0 */
+} lap_options_action;
+
+typedef enum lap_command { LAP_COMMAND_RUN = 0, LAP_COMMAND_VERIFY } lap_command;
+
+typedef struct lap_options {
+    lap_options_action action;
+    lap_config *config; /* owned; NULL for the two help actions */
+    const char *logits; /* verify --logits FILE.npy: points into argv; NULL if not given */
+} lap_options;
+
+/* argv[0] is the command's name ("run"), the rest its arguments. May reorder argv (getopt_long).
+ * Not safe for threads. On failure *out is empty. */
+lap_status lap_options_parse(lap_command command, int argc, char **argv, lap_options *out,
+                             lap_error *err);
+void lap_options_free(lap_options *options);
+/* Usage text of the command, at most 100 columns. */
+void lap_options_help(lap_command command, lap_text *text);
+
+#endif
