@@ -1,7 +1,81 @@
 /* Entry point: dispatches to the commands. */
-#include <stdio.h>
+#include "app/commands.h"
+#include "base/text.h"
 
-int main(void) {
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *about;
+} command;
+
+static const command commands[] = {
+    {"devices", cmd_devices, "list every device of every backend"},
+    {"run", cmd_run, "verify and time a network on one or more devices"},
+    {"verify", cmd_verify, "verify every layer and the logits, without timing"},
+    {"weights", cmd_weights, "write the synthetic weights as a safetensors file"},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void help(FILE *to) {
+    fputs("warmlap: how fast does a device run a real network?\n\n"
+          "Usage: warmlap COMMAND [OPTION...]\n"
+          "       warmlap --version | --help\n\n",
+          to);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
+    fputs("\n`warmlap COMMAND --help` explains a command.\n"
+          "Exit status: 0 all rows ok, 1 a row failed, 2 usage or configuration,\n"
+          "3 no matching device, 4 verification failed, 130 interrupted.\n",
+          to);
+}
+
+static void version(void) {
     puts("warmlap " LAP_VERSION);
-    return 0;
+    const char *name, *text;
+    for (size_t i = 0; lap_app_library(i, &name, &text); i++)
+        printf("  %s: %s\n", name, text);
+}
+
+static int unknown(const char *word) {
+    const char *names[COMMANDS];
+    for (size_t i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *closest = lap_text_closest(word, names, COMMANDS);
+    fprintf(stderr, "warmlap: unknown command '%s'", word);
+    if (closest)
+        fprintf(stderr, ": did you mean '%s'?\n", closest);
+    else
+        fputs(": see warmlap --help\n", stderr);
+    return LAP_EXIT_USAGE;
+}
+
+/* A closed or full standard output must not look like success. */
+static int flushed(int status) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fputs("warmlap: standard output could not be written\n", stderr);
+    return status == LAP_EXIT_OK ? LAP_EXIT_FAILED : status;
+}
+
+int main(int argc, char **argv) {
+    setlocale(LC_CTYPE, ""); /* widths of characters in tables; numbers stay in the C locale */
+    if (argc < 2) {
+        help(stderr);
+        return LAP_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help(stdout);
+        return flushed(LAP_EXIT_OK);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        version();
+        return flushed(LAP_EXIT_OK);
+    }
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return flushed(commands[i].run(argc - 1, argv + 1));
+    return unknown(argv[1]);
 }

@@ -43,7 +43,8 @@ typedef struct lap_expected {
 } lap_expected;
 
 /* Read (or generate) the first count images of input (fewer when the file has fewer distinct ones)
- * and compute their reference logits, double. */
+ * and compute their reference logits, double. images_only leaves logits NULL (nothing will be
+ * checked). */
 lap_status lap_expected_new(const lap_net *net, const lap_weights *weights, const lap_input *input,
                             size_t count, lap_progress progress, void *context, lap_expected *out,
                             lap_error *err);

@@ -41,7 +41,7 @@ lap_status lap_expected_new(const lap_net *net, const lap_weights *weights, cons
     for (size_t i = 0; i < out->count && status == LAP_OK; i++) {
         if (progress) progress(context, "reference", i, out->count);
         status = lap_input_image(input, i, out->images + i * image, err);
-        if (status == LAP_OK)
+        if (status == LAP_OK && !images_only)
             status = lap_ref_forward(net, weights, out->images + i * image,
                                      out->logits + i * classes, err);
     }

@@ -57,20 +57,11 @@ static bool can_fall_back(lap_status status) {
     return status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED;
 }
 
-static bool usable(const lap_plan *plan, const lap_kernel_row *row, const lap_case *c) {
-    const lap_device *device = plan->session->device;
-    if (row->variant || row->kind != c->op->kind) return false;
-    if (!(row->precisions & 1u << c->precision)) return false;
-    if (row->only && strcmp(row->only, c->device->language) != 0) return false;
-    if (row->needs_gemm && !lap_device_has_gemm(device)) return false;
-    if (plan->options.naive && !row->naive) return false;
-    return row->accepts(c);
-}
-
 lap_status plan_choose(lap_plan *plan, plan_step *step, lap_error *err) {
     size_t count;
     const lap_kernel_row *const *rows = lap_kernel_rows(&count);
     uint64_t chosen_for = plan->options.chosen_for ? plan->options.chosen_for : plan->options.batch;
+    bool has_gemm = lap_device_has_gemm(plan->session->device);
     lap_text passed = {0};
     lap_status status = LAP_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
@@ -78,9 +69,10 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_error *err) {
                              .device = lap_device_get_info(plan->session->device),
                              .precision = plan->options.precision,
                              .n = chosen_for};
-        if (!usable(plan, rows[i], &step->c)) continue;
+        if (rows[i]->variant || (plan->options.naive && !rows[i]->naive)) continue;
+        if (!lap_kernel_can_run(rows[i], &step->c, has_gemm)) continue;
         step->row = rows[i];
-        if (rows[i]->defaults) rows[i]->defaults(&step->c, &step->c.params);
+        rows[i]->defaults(&step->c, &step->c.params);
         step->c.n = plan->options.batch;
         lap_error detail = {0};
         status = build_row(plan, step, &detail);

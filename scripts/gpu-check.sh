@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, in one command: builds, runs every test with a device, verifies and times
+# the network on every route, and prints the table beside PyTorch's in the same run.
+# Usage: scripts/gpu-check.sh [OUTPUT_FOLDER]         default: results/
+# Environment: LAP_DEPS=FOLDER  unpacked development packages (FOLDER/usr/include, …) to build with
+#              LAP_QUICK=1      skip the tests and PyTorch, only the table
+set -uo pipefail
+. "$(dirname "$0")/lib.sh"
+case "${1:-}" in
+  -h | --help) sed -n '2,6s/^# //p' "$0"; exit 0 ;;
+esac
+out=${1:-$top/results}
+mkdir -p "$out"
+failed=0
+
+options=(-DLAP_TESTS=ON -DLAP_WERROR=OFF)
+if [ -n "${LAP_DEPS:-}" ]; then
+  deps=$(cd "$LAP_DEPS" && pwd)
+  lib=$deps/usr/lib/$(uname -m)-linux-gnu
+  export PATH=$PATH:$deps/usr/bin LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$deps
+  options+=("-DCMAKE_PREFIX_PATH=$deps/usr" "-DCMAKE_LIBRARY_PATH=$lib" "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,$lib")
+else
+  need "${base_packages[@]}"
+fi
+build "$top/build-gpu" "${options[@]}"
+warmlap=$top/build-gpu/src/app/warmlap
+
+step() { # step NAME COMMAND...: runs, logs to the output folder, remembers failures
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  "$@" >"$out/$name.txt" 2>&1
+  local rc=$?
+  tail -n "${LAP_TAIL:-40}" "$out/$name.txt"
+  echo "-- $name: exit $rc, $((SECONDS - start)) s"
+  [ $rc = 0 ] || failed=1
+}
+
+step devices "$warmlap" devices
+if [ -z "${LAP_QUICK:-}" ]; then
+  step ctest ctest --test-dir "$top/build-gpu" --output-on-failure -L 'gpu|cuda|opencl|fake'
+fi
+step run-all "$warmlap" run gpu --device all --force --json "$out/gpu-check.json" --markdown "$out/gpu-check.md"
+if [ -z "${LAP_QUICK:-}" ] && python3 -c 'import torch, torchvision' 2>/dev/null; then
+  step pytorch python3 "$top/scripts/peer_pytorch.py" --json "$out/pytorch.json"
+fi
+[ $failed = 0 ] && echo "gpu-check: all passed" || echo "gpu-check: FAILED"
+exit $failed

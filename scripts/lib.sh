@@ -1,0 +1,73 @@
+# Shared by the scripts: installing what is missing, building. Sourced, not run.
+# shellcheck shell=bash
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$0: $*"; exit 1; }
+
+# Debian and Ubuntu package names. Everywhere else they are named and left to the user.
+base_packages=(gcc libc6-dev cmake make pkg-config ocl-icd-opencl-dev opencl-c-headers libclblast-dev
+  libiniparser-dev libjansson-dev libsmartcols-dev libcmocka-dev)
+# Checkers that the tests use when they are there; a missing one is a skipped test that says so.
+checker_packages=(clang-15 intel-opencl-icd oclgrind clang-format-14 git)
+
+has_apt() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
+
+installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else return 1; fi
+}
+
+updated=no
+apt_install() {
+  if [ "$updated" = no ]; then
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 || say "apt-get update failed; going on"
+    updated=yes
+  fi
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+}
+
+# need PACKAGE...: installs those that are missing, or says which they are and stops.
+need() {
+  has_apt || return 0
+  local missing=() p
+  for p in "$@"; do installed "$p" || missing+=("$p"); done
+  [ ${#missing[@]} = 0 ] && return 0
+  say "installing: ${missing[*]}"
+  apt_install "${missing[@]}" || die "missing packages: ${missing[*]}
+Install them (apt-get install ${missing[*]}), or run this script as root or with sudo."
+}
+
+# want PACKAGE...: the same, but one that cannot be had is only said.
+want() {
+  has_apt || return 0
+  local p
+  for p in "$@"; do
+    installed "$p" && continue
+    say "installing: $p"
+    apt_install "$p" || say "not available here: $p (the tests that need it are skipped)"
+  done
+}
+
+# Other systems: say what is missing, by what it is needed for.
+check_tools() {
+  local missing=() t
+  for t in cc cmake make pkg-config; do command -v "$t" >/dev/null || missing+=("$t"); done
+  if command -v pkg-config >/dev/null; then
+    for t in jansson smartcols cmocka; do pkg-config --exists "$t" || missing+=("$t (development files)"); done
+  fi
+  [ ${#missing[@]} = 0 ] || die "missing: ${missing[*]}
+Install these with your system's package manager, and iniparser, CLBlast and an OpenCL ICD loader with
+headers (development files) as well. On Debian these are: ${base_packages[*]}"
+}
+
+# build DIR [CMAKE_OPTION...]: configures when needed and builds.
+build() {
+  local dir=$1
+  shift
+  cmake -S "$top" -B "$dir" "$@" >"$dir.log" 2>&1 || { cat "$dir.log" >&2; die "cmake failed"; }
+  rm -f "$dir.log"
+  cmake --build "$dir" -j "$(nproc)" >&2 || die "the build failed"
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Builds the tests with warnings as errors and runs all that can run here. Tests that need a GPU carry
+# the labels gpu and cuda; without one they are left out (scripts/gpu-check.sh runs them).
+# Usage: scripts/test.sh [CTEST_ARGUMENT...]
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+case "${1:-}" in
+  -h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;;
+esac
+
+need "${base_packages[@]}" pocl-opencl-icd
+want "${checker_packages[@]}"
+check_tools
+build "$top/build-test" -DLAP_TESTS=ON -DLAP_WERROR=ON
+exclude=()
+[ -e /dev/nvidia0 ] || exclude=(-LE 'gpu|cuda')
+cd "$top/build-test"
+ctest --output-on-failure "${exclude[@]}" "$@"

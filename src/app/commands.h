@@ -1,0 +1,32 @@
+/* The commands of the program. argv[0] is the command's name. Each returns the exit status:
+ * 0 ok, 1 a row failed, 2 usage or configuration, 3 no matching device, 4 verification failed,
+ * 130 interrupted. */
+#ifndef LAP_APP_COMMANDS_H
+#define LAP_APP_COMMANDS_H
+
+#include "base/status.h"
+#include <stdbool.h>
+
+enum {
+    LAP_EXIT_OK = 0,
+    LAP_EXIT_FAILED = 1,
+    LAP_EXIT_USAGE = 2,
+    LAP_EXIT_NO_DEVICE = 3,
+    LAP_EXIT_WRONG = 4,
+    LAP_EXIT_INTERRUPTED = 130
+};
+
+int cmd_devices(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_weights(int argc, char **argv);
+
+/* The exit status for a failure, and one line about it on stderr. */
+int lap_app_exit_status(lap_status status);
+int lap_app_complain(const lap_error *err);
+
+/* Name and version of every library the program was built with or found, "name version" a line; used
+ * by --version and by result documents. Iterates: false past the end. */
+bool lap_app_library(size_t index, const char **name, const char **version);
+
+#endif

@@ -1,0 +1,62 @@
+/* What the commands share: exit statuses, complaints, versions. */
+#include "app/commands.h"
+#include "device/device_ops.h"
+
+#include <iniparser.h>
+#include <jansson.h>
+#include <libsmartcols.h>
+#include <stdio.h>
+
+int lap_app_exit_status(lap_status status) {
+    switch (status) {
+    case LAP_OK:
+        return LAP_EXIT_OK;
+    case LAP_E_CONFIG:
+    case LAP_E_FORMAT:
+    case LAP_E_IO:
+    case LAP_E_ARG:
+        return LAP_EXIT_USAGE;
+    case LAP_E_NODEVICE:
+        return LAP_EXIT_NO_DEVICE;
+    case LAP_E_VERIFY:
+        return LAP_EXIT_WRONG;
+    case LAP_E_INTERRUPTED:
+        return LAP_EXIT_INTERRUPTED;
+    default:
+        return LAP_EXIT_FAILED;
+    }
+}
+
+int lap_app_complain(const lap_error *err) {
+    char native[160] = "";
+    if (err->call[0])
+        snprintf(native, sizeof native, " [%s: %s (%ld)]", err->call, err->native_name,
+                 err->native);
+    fprintf(stderr, "warmlap: %s%s\n",
+            err->message[0] ? err->message : lap_status_name(err->status), native);
+    return lap_app_exit_status(err->status);
+}
+
+enum { FIXED_LIBRARIES = 3 };
+
+bool lap_app_library(size_t index, const char **name, const char **version) {
+    static const char *const names[FIXED_LIBRARIES] = {"jansson", "libsmartcols", "iniparser"};
+    static char backend[256];
+    if (index < FIXED_LIBRARIES) {
+        const char *smartcols = NULL;
+        scols_get_library_version(&smartcols);
+        const char *versions[FIXED_LIBRARIES] = {jansson_version_str(), smartcols,
+                                                 LAP_INIPARSER_VERSION};
+        *name = names[index];
+        *version = versions[index] ? versions[index] : "unknown";
+        return true;
+    }
+    const lap_device_ops *ops = NULL;
+    if (index - FIXED_LIBRARIES < lap_registry_count())
+        ops = lap_registry_get(index - FIXED_LIBRARIES);
+    if (!ops) return false;
+    ops->version(backend, sizeof backend);
+    *name = ops->name;
+    *version = backend;
+    return true;
+}

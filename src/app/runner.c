@@ -1,0 +1,218 @@
+/* One case, in order: open, build, upload, first inference, verify, warm up, measure, verify again,
+ * layers, throughput. The first failure ends the row; what was measured before it stays, unless
+ * verification failed. */
+#include "app/runner_internal.h"
+
+#include "base/clock.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void lap_runner_free(lap_runner *runner) {
+    lap_expected_free(&runner->expected);
+    lap_weights_free(runner->weights);
+    lap_net_free(runner->net);
+    runner->weights = NULL;
+    runner->net = NULL;
+}
+
+void lap_runner_describe(const lap_run_case *c, lap_row *row) {
+    lap_row_init(row);
+    row->device = *c->device;
+    snprintf(row->network, sizeof row->network, "%s", c->model);
+    row->height = c->height;
+    row->width = c->width;
+    row->batch = c->batch;
+    snprintf(row->precision, sizeof row->precision, "%s", lap_precision_name(c->precision));
+    row->modes = (c->latency ? LAP_MODE_LATENCY : 0u) | (c->throughput ? LAP_MODE_THROUGHPUT : 0u) |
+                 LAP_MODE_VERIFY;
+}
+
+/* The network, its weights and reference logits: kept while model and size stay the same. */
+static lap_status prepare(lap_runner *runner, const lap_run_case *c, lap_error *err) {
+    const lap_net *net = runner->net;
+    if (net && strcmp(net->model, c->model) == 0 && net->height == c->height &&
+        net->width == c->width)
+        return LAP_OK;
+    lap_runner_free(runner);
+    const lap_config *config = runner->config;
+    LAP_TRY(lap_net_build(c->model, c->height, c->width, &runner->net, err));
+    LAP_TRY(lap_weights_load(runner->net, config->network.weights, &runner->weights, err));
+    const lap_tensor *in = &runner->net->tensors[0];
+    lap_input *input = NULL;
+    LAP_TRY(lap_input_open(config->network.input, in->c, in->h, in->w, &input, err));
+    lap_meter_step(runner->meter, "%s %dx%d: reference in double precision", c->model, c->height,
+                   c->width);
+    lap_status status = lap_expected_new(runner->net, runner->weights, input, config->verify.images,
+                                         config->verify.mode == LAP_VERIFY_OFF, lap_meter_progress,
+                                         runner->meter, &runner->expected, err);
+    lap_input_free(input);
+    if (status != LAP_OK) lap_runner_free(runner);
+    return status;
+}
+
+static lap_status note_kernels(lap_case_run *run, lap_error *err) {
+    bool ok = true;
+    for (int i = 0; i < lap_plan_step_count(run->plan) && ok; i++) {
+        const lap_kernel_row *kernel = lap_plan_row(run->plan, i);
+        char params[192];
+        lap_kernel_params_text(kernel, lap_plan_params(run->plan, i), params, sizeof params);
+        ok = lap_row_add_kernel(run->row, lap_plan_op(run->plan, i)->name, kernel->id, params,
+                                run->options.naive ? "naive" : "default");
+        const char *fallback = lap_plan_fallback(run->plan, i);
+        if (ok && *fallback && lap_plan_build_id(run->plan, i) == i)
+            ok = lap_row_note(run->row, "%s: kernels passed over: %s",
+                              lap_plan_op(run->plan, i)->name, fallback);
+    }
+    return ok ? LAP_OK : LAP_FAIL(err, LAP_E_NOMEM, "no memory for the row");
+}
+
+static lap_status run_plan(void *context, lap_error *err) {
+    return lap_plan_run(context, err);
+}
+
+/* Open, build, upload, bind, first inference: the cold costs. */
+static lap_status start(lap_case_run *run, lap_error *err) {
+    lap_runner *runner = run->runner;
+    lap_meter_step(runner->meter, "%s: building kernels", run->label);
+    LAP_TRY(lap_session_open(run->c->device, &run->session, err));
+    run->row->cold.open_s = lap_some(run->session->open_s);
+    double t0 = lap_clock_now();
+    LAP_TRY(lap_plan_new(run->session, runner->net, &run->options, lap_meter_progress,
+                         runner->meter, &run->plan, err));
+    double t1 = lap_clock_now();
+    run->row->cold.build_s = lap_some(t1 - t0);
+    LAP_TRY(note_kernels(run, err));
+    LAP_TRY(run_fits(run, run->plan, err));
+    t1 = lap_clock_now();
+    LAP_TRY(lap_plan_upload(run->plan, runner->weights, err));
+    run->row->cold.upload_s = lap_some(lap_clock_now() - t1);
+    LAP_TRY(lap_plan_bind(run->plan, err));
+    LAP_TRY(lap_plan_set_input(run->plan, runner->expected.images, runner->expected.count, err));
+    LAP_TRY(lap_timing_open(run->session->queue, &run->timing, err));
+    lap_workload workload = {run_plan, run->plan};
+    double first;
+    LAP_TRY(lap_measure_once(&workload, &run->timing, &first, err));
+    run->row->cold.first_s = lap_some(first);
+    return LAP_OK;
+}
+
+static void copy_report(lap_case_run *run) {
+    const lap_check_report *report = &run->report;
+    lap_row_verified *v = &run->row->verified;
+    v->has = report->mode != LAP_CHECK_OFF;
+    v->passed = report->passed;
+    snprintf(v->mode, sizeof v->mode, "%s", lap_verify_mode_name(run->runner->config->verify.mode));
+    if (report->has_logits) v->logits_rel_l2 = lap_some(report->logits_rel_l2);
+    if (report->limit > 0) v->limit = lap_some(report->limit);
+    v->exact_layers = report->exact_layers;
+    v->real_layers = report->real_layers;
+    snprintf(v->first_wrong, sizeof v->first_wrong, "%s", report->first_wrong);
+}
+
+static lap_check_mode check_mode(const lap_config *config) {
+    switch (config->verify.mode) {
+    case LAP_VERIFY_FULL:
+        return LAP_CHECK_FULL;
+    case LAP_VERIFY_QUICK:
+        return LAP_CHECK_QUICK;
+    case LAP_VERIFY_OFF:
+        break;
+    }
+    return LAP_CHECK_OFF;
+}
+
+static lap_status verify(lap_case_run *run, lap_error *err) {
+    lap_runner *runner = run->runner;
+    run->report.mode = check_mode(runner->config);
+    if (run->report.mode == LAP_CHECK_OFF) {
+        lap_row_note(run->row, "not verified: [verify] mode = off");
+        return LAP_OK;
+    }
+    lap_meter_step(runner->meter, "%s: verifying", run->label);
+    lap_status status = lap_check_layers(run->session, runner->net, runner->weights, &run->options,
+                                         runner->expected.images, run->report.mode,
+                                         lap_meter_progress, runner->meter, &run->report, err);
+    if (status == LAP_OK)
+        status = lap_check_logits(run->plan, runner->net, &runner->expected, run->c->batch,
+                                  run->c->precision, &run->logits, &run->report, err);
+    return status;
+}
+
+static lap_status write_logits(lap_case_run *run, lap_error *err) {
+    lap_runner *runner = run->runner;
+    if (!runner->logits_path || !run->logits) return LAP_OK;
+    uint64_t shape[] = {run->c->batch, (uint64_t)runner->net->classes};
+    const char *path = runner->logits_path;
+    runner->logits_path = NULL; /* the first verified row's only */
+    return lap_npy_write(path, run->logits, shape, 2, runner->config->output.force, err);
+}
+
+static lap_status latency(lap_case_run *run, lap_error *err) {
+    lap_runner *runner = run->runner;
+    const lap_config *config = runner->config;
+    lap_meter_step(runner->meter, "%s: latency", run->label);
+    lap_latency_options options = {.warmup_count = (size_t)config->latency.warmup.count,
+                                   .warmup_seconds = config->latency.warmup.seconds,
+                                   .repetitions = (size_t)config->latency.repetitions,
+                                   .max_seconds = config->latency.max_seconds,
+                                   .interrupted = runner->interrupted,
+                                   .progress = lap_meter_progress,
+                                   .context = runner->meter};
+    lap_workload workload = {run_plan, run->plan};
+    LAP_TRY(lap_measure_latency(&workload, &run->timing, &options, &run->row->latency, err));
+    if (!run->logits) return LAP_OK; /* verification is off */
+    LAP_TRY(
+        lap_check_unchanged(run->plan, runner->net, run->c->batch, run->logits, &run->report, err));
+    run->row->verified.rerun_same = true;
+    return LAP_OK;
+}
+
+static void finish_plan(lap_case_run *run) {
+    lap_timing_close(&run->timing);
+    lap_plan_free(run->plan);
+    run->plan = NULL;
+}
+
+static lap_status work(lap_case_run *run, lap_error *err) {
+    lap_runner *runner = run->runner;
+    LAP_TRY(prepare(runner, run->c, err));
+    run->row->work = (lap_row_work){lap_net_macs(runner->net), lap_net_flops(runner->net),
+                                    lap_net_fvcore(runner->net)};
+    LAP_TRY(start(run, err));
+    bool captured;
+    LAP_TRY(lap_plan_capture(run->plan, &captured, err));
+    lap_status status = verify(run, err);
+    copy_report(run);
+    LAP_TRY(status);
+    LAP_TRY(write_logits(run, err));
+    if (run->c->latency) {
+        status = latency(run, err);
+        copy_report(run);
+        LAP_TRY(status);
+    }
+    if (runner->config->output.layers) LAP_TRY(run_layers(run, err));
+    finish_plan(run);
+    return run->c->throughput ? run_throughput(run, err) : LAP_OK;
+}
+
+void lap_runner_case(lap_runner *runner, const lap_run_case *c, lap_row *row) {
+    lap_runner_describe(c, row);
+    lap_case_run run = {.runner = runner,
+                        .c = c,
+                        .row = row,
+                        .options = {.batch = c->batch,
+                                    .precision = c->precision,
+                                    .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE}};
+    snprintf(run.label, sizeof run.label, "%s batch %" PRIu64, c->device->selector, c->batch);
+    lap_error err = {0};
+    lap_status status = work(&run, &err);
+    finish_plan(&run);
+    free(run.logits);
+    if (status != LAP_OK) lap_row_fail(row, status, &err);
+    lap_error closing = {0};
+    status = lap_session_close(run.session, &closing);
+    if (status != LAP_OK) lap_row_fail(row, status, &closing);
+    lap_row_finish(row);
+}

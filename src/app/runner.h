@@ -1,0 +1,44 @@
+/* Works on one planned case from opening the device to a finished row. Prints nothing but progress.
+ *
+ * Every case opens its own session, so that cold costs are real, a fault of one case cannot spoil
+ * the next, and nothing is left on the device in between.
+ */
+#ifndef LAP_APP_RUNNER_H
+#define LAP_APP_RUNNER_H
+
+#include "app/config.h"
+#include "check/check.h"
+#include "measure/result.h"
+#include "report/progress.h"
+
+typedef struct lap_run_case {
+    const lap_device_info *device;
+    const char *model;
+    int height, width;
+    lap_precision precision;
+    uint64_t batch;
+    bool latency, throughput; /* what to measure; neither: verify only */
+} lap_run_case;
+
+/* What cases share: references are computed once per network and size. Zero-initialise, set the
+ * first four, free with lap_runner_free. */
+typedef struct lap_runner {
+    const lap_config *config;
+    lap_meter *meter;
+    bool (*interrupted)(void *context);
+    const char *logits_path; /* where to write the logits of the first row; NULL for nowhere */
+    /* private */
+    lap_net *net;
+    lap_weights *weights;
+    lap_expected expected;
+} lap_runner;
+
+void lap_runner_free(lap_runner *runner);
+
+/* Fills row (initialised by the callee), whatever happens. */
+void lap_runner_case(lap_runner *runner, const lap_run_case *c, lap_row *row);
+
+/* Fill what identifies a case, for rows that are never worked on. */
+void lap_runner_describe(const lap_run_case *c, lap_row *row);
+
+#endif

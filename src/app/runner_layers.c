@@ -1,0 +1,50 @@
+/* The layer table: every layer run alone between two events, several times, the median kept. The
+ * sum is more than the whole pass where launches overlap, and the row says so by having both. */
+#include "app/runner_internal.h"
+
+#include <stdio.h>
+
+enum { WARMUP = 2, REPETITIONS = 11 };
+
+static lap_status one(lap_case_run *run, int step, double *seconds, lap_error *err) {
+    LAP_TRY(run->timing.before(run->timing.context, err));
+    LAP_TRY(lap_plan_run_step(run->plan, step, err));
+    LAP_TRY(run->timing.after(run->timing.context, err));
+    LAP_TRY(run->timing.finish(run->timing.context, err));
+    return run->timing.elapsed(run->timing.context, seconds, err);
+}
+
+static lap_status time_layer(lap_case_run *run, int step, lap_optional *out, lap_error *err) {
+    double samples[REPETITIONS], ignored;
+    for (int i = 0; i < WARMUP + REPETITIONS; i++) {
+        double *to = i < WARMUP ? &ignored : &samples[i - WARMUP];
+        lap_status status = one(run, step, to, err);
+        if (status == LAP_E_TIMER) return LAP_OK; /* absent */
+        LAP_TRY(status);
+    }
+    lap_stats stats;
+    LAP_TRY(lap_stats_compute(samples, REPETITIONS, &stats, err));
+    *out = stats.p50;
+    return LAP_OK;
+}
+
+lap_status run_layers(lap_case_run *run, lap_error *err) {
+    int steps = lap_plan_step_count(run->plan);
+    lap_meter_step(run->runner->meter, "%s: layers", run->label);
+    for (int i = 0; i < steps; i++) {
+        const lap_op *op = lap_plan_op(run->plan, i);
+        lap_meter_progress(run->runner->meter, op->name, (size_t)i, (size_t)steps);
+        if (run->runner->interrupted && run->runner->interrupted(NULL))
+            return LAP_FAIL(err, LAP_E_INTERRUPTED, "interrupted in the layer table");
+        lap_layer layer = {.macs = lap_op_macs(op),
+                           .flops = lap_op_flops(op),
+                           .bytes = lap_op_bytes(op, run->c->batch, 4)};
+        snprintf(layer.name, sizeof layer.name, "%s", op->name);
+        snprintf(layer.kind, sizeof layer.kind, "%s", lap_op_kind_name(op->kind));
+        snprintf(layer.kernel, sizeof layer.kernel, "%s", lap_plan_row(run->plan, i)->id);
+        LAP_TRY(time_layer(run, i, &layer.device_s, err));
+        if (!lap_row_add_layer(run->row, &layer))
+            return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the layer table");
+    }
+    return LAP_OK;
+}
