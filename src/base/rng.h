@@ -3,10 +3,10 @@
  * The generator is Philox4x32-10 (Salmon et al., SC'11; constants 0xD2511F53, 0xCD9E8D57, Weyl
  * 0x9E3779B9, 0xBB67AE85). key = (seed low, seed high), counter = (index low, index high, stream
  * low, stream high), so any element of any stream can be computed on its own. From the four 32-bit
- * words x0..x3 of a block: uniform = ((x1 << 32 | x0) >> 11) + 0.5) * 2^-53, in (0, 1). normal =
- * inverse normal CDF of that uniform by Wichura's AS 241 (PPND16), with a logarithm of our own and
- * the IEEE-exact operations + - * / sqrt only (the build forbids FMA contraction), because libm's
- * log differs between machines.
+ * words x0..x3 of a block: uniform = (((x1 << 32 | x0) >> 12) + 0.5) * 2^-52, exact, in (0, 1).
+ * normal = inverse normal CDF of that uniform by Wichura's AS 241 (PPND16), with a logarithm of our
+ * own (in rng.c) and the IEEE-exact operations + - * / sqrt only (the build forbids FMA
+ * contraction), because libm's log differs between machines.
  */
 #ifndef LAP_BASE_RNG_H
 #define LAP_BASE_RNG_H

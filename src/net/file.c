@@ -1,0 +1,122 @@
+/* Bounded file access. Uses read, not mmap: a file that shrinks while it is read is then an error
+ * instead of a SIGBUS. */
+#include "net/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static lap_status errno_fail(lap_error *err, const char *path, const char *call) {
+    int code = errno;
+    char text[128];
+    /* The GNU strerror_r returns the text; the file names _GNU_SOURCE for the whole project. */
+    const char *why = strerror_r(code, text, sizeof text);
+    return LAP_FAIL_NATIVE(err, LAP_E_IO, call, code, "", "%s: %s", path, why);
+}
+
+lap_status lap_file_open(const char *path, int *fd, uint64_t *size, lap_error *err) {
+    *fd = -1;
+    *size = 0;
+    /* O_NONBLOCK: opening a pipe must not wait for a writer. */
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (opened < 0) return errno_fail(err, path, "open");
+    struct stat st;
+    if (fstat(opened, &st) != 0) {
+        lap_status status = errno_fail(err, path, "fstat");
+        close(opened);
+        return status;
+    }
+    lap_status status = LAP_OK;
+    if (!S_ISREG(st.st_mode)) {
+        status = LAP_FAIL(err, LAP_E_IO, "%s: is %s: expected a regular file", path,
+                          S_ISDIR(st.st_mode) ? "a directory" : "a device, pipe or socket");
+    } else if (st.st_size == 0) {
+        status = LAP_FAIL(err, LAP_E_FORMAT, "%s: the file is empty", path);
+    }
+    if (status != LAP_OK) {
+        close(opened);
+        return status;
+    }
+    *fd = opened;
+    *size = (uint64_t)st.st_size;
+    return LAP_OK;
+}
+
+lap_status lap_file_read(int fd, const char *path, uint64_t offset, void *out, size_t n,
+                         lap_error *err) {
+    unsigned char *p = out;
+    while (n > 0) {
+        ssize_t got = pread(fd, p, n, (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return errno_fail(err, path, "pread");
+        if (got == 0)
+            return LAP_FAIL(err, LAP_E_IO,
+                            "%s: ends at byte %llu: it became shorter while being "
+                            "read",
+                            path, (unsigned long long)offset);
+        p += got;
+        n -= (size_t)got;
+        offset += (uint64_t)got;
+    }
+    return LAP_OK;
+}
+
+lap_status lap_file_create(const char *path, bool force, FILE **out, lap_error *err) {
+    *out = NULL;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0666);
+    if (fd < 0 && errno == EEXIST)
+        return LAP_FAIL(err, LAP_E_IO, "%s: exists already: use --force to overwrite it", path);
+    if (fd < 0) return errno_fail(err, path, "open");
+    *out = fdopen(fd, "wb");
+    if (*out) return LAP_OK;
+    lap_status status = errno_fail(err, path, "fdopen");
+    close(fd);
+    return status;
+}
+
+lap_status lap_file_write(FILE *file, const char *path, const void *data, size_t n,
+                          lap_error *err) {
+    if (fwrite(data, 1, n, file) == n) return LAP_OK;
+    return errno_fail(err, path, "write");
+}
+
+lap_status lap_file_finish(const char *path, FILE *file, lap_status status, lap_error *err) {
+    if (fclose(file) != 0 && status == LAP_OK) status = errno_fail(err, path, "close");
+    if (status == LAP_OK) return LAP_OK;
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) unlink(path);
+    return status;
+}
+
+uint16_t lap_load_u16(const unsigned char *p) {
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
+uint32_t lap_load_u32(const unsigned char *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+uint64_t lap_load_u64(const unsigned char *p) {
+    return (uint64_t)lap_load_u32(p) | (uint64_t)lap_load_u32(p + 4) << 32;
+}
+
+float lap_load_f32(const unsigned char *p) {
+    uint32_t bits = lap_load_u32(p);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+void lap_store_u64(unsigned char *p, uint64_t value) {
+    for (int i = 0; i < 8; i++)
+        p[i] = (unsigned char)(value >> 8 * i);
+}
+
+void lap_store_f32(unsigned char *p, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(bits >> 8 * i);
+}

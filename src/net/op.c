@@ -1,0 +1,106 @@
+/* Names and counts of ops and networks. Pure arithmetic in 64 bits: no allocation, no device. */
+#include "net/op.h"
+
+#include <string.h>
+
+static const char *const precision_names[LAP_PRECISION_COUNT] = {
+    [LAP_FP32] = "fp32", [LAP_FP32X3] = "fp32x3", [LAP_TF32] = "tf32",
+    [LAP_FP16] = "fp16", [LAP_BF16] = "bf16",
+};
+
+static const char *const kind_names[LAP_OP_KIND_COUNT] = {
+    [LAP_OP_CONV] = "conv",
+    [LAP_OP_MAXPOOL] = "maxpool",
+    [LAP_OP_AVGPOOL] = "avgpool",
+    [LAP_OP_FC] = "fc",
+};
+
+const char *lap_precision_name(lap_precision precision) {
+    return (unsigned)precision < LAP_PRECISION_COUNT ? precision_names[precision] : "unknown";
+}
+
+bool lap_precision_parse(const char *name, lap_precision *out) {
+    for (int i = 0; i < LAP_PRECISION_COUNT; i++) {
+        if (strcmp(name, precision_names[i]) == 0) {
+            *out = (lap_precision)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *lap_op_kind_name(lap_op_kind kind) {
+    return (unsigned)kind < LAP_OP_KIND_COUNT ? kind_names[kind] : "unknown";
+}
+
+static uint64_t product(int a, int b, int c) {
+    return (uint64_t)a * (uint64_t)b * (uint64_t)c;
+}
+
+uint64_t lap_tensor_stored(const lap_tensor *tensor) {
+    return product(tensor->h, tensor->w, tensor->cs);
+}
+
+uint64_t lap_tensor_logical(const lap_tensor *tensor) {
+    return product(tensor->h, tensor->w, tensor->c);
+}
+
+static bool has_weights(const lap_op *op) {
+    return op->kind == LAP_OP_CONV || op->kind == LAP_OP_FC;
+}
+
+uint64_t lap_op_weight_count(const lap_op *op) {
+    return has_weights(op) ? (uint64_t)op->out.c * product(op->in.c, op->r, op->s) : 0;
+}
+
+uint64_t lap_op_macs(const lap_op *op) {
+    return lap_op_weight_count(op) * product(op->out.h, op->out.w, 1);
+}
+
+uint64_t lap_op_flops(const lap_op *op) {
+    return 2 * lap_op_macs(op);
+}
+
+uint64_t lap_op_fvcore(const lap_op *op) {
+    uint64_t flops = lap_op_macs(op);
+    if (op->bn[0]) flops += 2 * lap_tensor_logical(&op->out);
+    if (op->kind == LAP_OP_AVGPOOL) flops += lap_tensor_logical(&op->in);
+    return flops;
+}
+
+uint64_t lap_op_bytes(const lap_op *op, uint64_t n, unsigned elem_bytes) {
+    uint64_t image = lap_tensor_logical(&op->in) + lap_tensor_logical(&op->out);
+    if (op->residual >= 0) image += lap_tensor_logical(&op->out);
+    uint64_t bytes = (n * image + lap_op_weight_count(op)) * elem_bytes;
+    if (has_weights(op)) bytes += (uint64_t)op->out.c * 4;
+    return bytes;
+}
+
+static uint64_t sum_over(const lap_net *net, uint64_t (*count)(const lap_op *)) {
+    uint64_t sum = 0;
+    for (int i = 0; i < net->op_count; i++)
+        sum += count(&net->ops[i]);
+    return sum;
+}
+
+uint64_t lap_net_macs(const lap_net *net) {
+    return sum_over(net, lap_op_macs);
+}
+
+uint64_t lap_net_flops(const lap_net *net) {
+    return sum_over(net, lap_op_flops);
+}
+
+uint64_t lap_net_fvcore(const lap_net *net) {
+    return sum_over(net, lap_op_fvcore);
+}
+
+/* A batch norm has two learnable vectors (scale, shift); an op without one has its own bias. */
+static uint64_t op_parameters(const lap_op *op) {
+    if (!has_weights(op)) return 0;
+    return lap_op_weight_count(op) + (uint64_t)op->out.c * (op->bn[0] ? 2 : 1);
+}
+
+uint64_t lap_net_parameters(const lap_net *net) {
+    return sum_over(net, op_parameters);
+}
