@@ -96,5 +96,8 @@ const lap_device_ops *lap_registry_find(const char *name);
 /* For tests: append a backend (replaces an earlier one of the same name). NULL removes all added.
  */
 void lap_registry_add(const lap_device_ops *ops);
+/* Backends that a build can have, compiled in here or not, for messages: name and selector form
+ * (form may be NULL). NULL past the end. */
+const char *lap_registry_known(size_t index, const char **form);
 
 #endif
