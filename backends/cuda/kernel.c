@@ -1,0 +1,157 @@
+/* Kernels: compile with NVRTC for the device, load with the runtime's library calls, launch.
+ * Entries are extern "C", so their name in the image is their name in the source.
+ */
+#include "compile.h"
+#include "cuda_backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The runtime takes a cudaKernel_t wherever it takes the address of a __global__ function. */
+static const void *function_of(const lap_cuda_kernel *k) {
+    return (const void *)k->kernel;
+}
+
+/* Say which side is too old when the driver refuses the image. */
+static lap_status load_failed(const lap_cuda_kernel *k, const char *arch, cudaError_t code,
+                              lap_error *err) {
+    static const char call[] = "cudaLibraryLoadData";
+    int major = 0, minor = 0, api = 0;
+    (void)lap_cuda_nvrtc_version(&major, &minor, NULL, NULL);
+    LAP_CUDA_IGNORE(cudaDriverGetVersion(&api));
+    if (code != cudaErrorUnsupportedPtxVersion)
+        return lap_cuda_check(code, call, __FILE__, __LINE__, err,
+                              "loading %s, compiled for %s by NVRTC %d.%d, on cuda:%d with driver "
+                              "%s (CUDA %d.%d)",
+                              k->name, arch, major, minor, k->device->index, k->device->driver,
+                              api / 1000, api % 1000 / 10);
+    (void)cudaGetLastError();
+    return LAP_FAIL_NATIVE(err, LAP_E_BUILD, call, code, cudaGetErrorName(code),
+                           "%s: the code for %s that NVRTC %d.%d wrote is newer than the driver %s "
+                           "(CUDA %d.%d) understands; update the driver, or name a libnvrtc of "
+                           "CUDA %d.%d or older in LAP_NVRTC",
+                           k->name, arch, major, minor, k->device->driver, api / 1000,
+                           api % 1000 / 10, api / 1000, api % 1000 / 10);
+}
+
+static lap_status load(lap_cuda_kernel *k, const lap_build *build, const char *arch,
+                       const void *image, lap_error *err) {
+    cudaError_t code = cudaLibraryLoadData(&k->library, image, NULL, NULL, 0, NULL, NULL, 0);
+    if (code != cudaSuccess) {
+        k->library = NULL;
+        return load_failed(k, arch, code, err);
+    }
+    return LAP_CUDA(err, cudaLibraryGetKernel(&k->kernel, k->library, build->entry),
+                    "finding extern \"C\" __global__ %s in %s.cu", build->entry, build->stem);
+}
+
+/* Asking for the attributes also makes a lazily loading driver load now, not at the first launch.
+ */
+static lap_status describe(lap_cuda_kernel *k, lap_kernel_info *info, lap_error *err) {
+    struct cudaFuncAttributes attributes = {0};
+    LAP_TRY(LAP_CUDA(err, cudaFuncGetAttributes(&attributes, function_of(k)),
+                     "asking for the limits of %s on cuda:%d", k->name, k->device->index));
+    k->static_local_bytes = attributes.sharedSizeBytes;
+    k->dynamic_limit = attributes.maxDynamicSharedSizeBytes > 0
+                           ? (uint64_t)attributes.maxDynamicSharedSizeBytes
+                           : 0;
+    *info =
+        (lap_kernel_info){.max_group_size = attributes.maxThreadsPerBlock > 0 &&
+                                                    (uint32_t)attributes.maxThreadsPerBlock <
+                                                        k->device->max_group_size
+                                                ? (uint32_t)attributes.maxThreadsPerBlock
+                                                : k->device->max_group_size,
+                          .local_bytes = attributes.sharedSizeBytes,
+                          .private_bytes = attributes.localSizeBytes,
+                          .registers = attributes.numRegs > 0 ? (uint32_t)attributes.numRegs : 0,
+                          .preferred_multiple = k->device->warp_size};
+    return LAP_OK;
+}
+
+lap_status lap_cuda_kernel_build(void *device, const lap_build *build, void **kernel,
+                                 lap_kernel_info *info, lap_error *err) {
+    *kernel = NULL;
+    *info = (lap_kernel_info){0};
+    lap_cuda_device *d = device;
+    LAP_TRY(lap_cuda_use(d, err));
+    char arch[16];
+    LAP_TRY(lap_cuda_arch(d->cc_major, d->cc_minor, arch, sizeof arch, err));
+    void *image;
+    size_t bytes;
+    LAP_TRY(lap_cuda_compile(build, arch, &image, &bytes, err));
+    lap_status status;
+    lap_cuda_kernel *k = calloc(1, sizeof *k);
+    if (!k) {
+        status = LAP_FAIL(err, LAP_E_NOMEM, "cuda:%d: no host memory for a kernel", d->index);
+        goto out;
+    }
+    k->device = d;
+    snprintf(k->name, sizeof k->name, "%s.cu (%s)", build->stem, build->entry);
+    status = load(k, build, arch, image, err);
+    if (status == LAP_OK) status = describe(k, info, err);
+    if (status != LAP_OK) {
+        lap_cuda_kernel_free(k);
+        goto out;
+    }
+    *kernel = k;
+out:
+    free(image); /* the runtime keeps a copy of its own */
+    return status;
+}
+
+void lap_cuda_kernel_free(void *kernel) {
+    lap_cuda_kernel *k = kernel;
+    if (!k) return;
+    (void)lap_cuda_use(k->device, NULL);
+    if (k->library) LAP_CUDA_IGNORE(cudaLibraryUnload(k->library));
+    free(k);
+}
+
+/* More dynamic shared memory than the default 48 KiB has to be asked for, once for a kernel. */
+static lap_status allow_dynamic(lap_cuda_kernel *k, size_t bytes, lap_error *err) {
+    if (bytes <= k->dynamic_limit) return LAP_OK;
+    uint64_t most = k->device->local_optin_bytes;
+    if (bytes > most || bytes + k->static_local_bytes > most)
+        return LAP_FAIL(err, LAP_E_LAUNCH,
+                        "%s on cuda:%d: %zu bytes of dynamic and %llu of static shared memory are "
+                        "more than the %llu a group can have",
+                        k->name, k->device->index, bytes, (unsigned long long)k->static_local_bytes,
+                        (unsigned long long)most);
+    LAP_TRY(LAP_CUDA(err,
+                     cudaFuncSetAttribute(function_of(k),
+                                          cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+                     "%s on cuda:%d: asking for %zu bytes of dynamic shared memory", k->name,
+                     k->device->index, bytes));
+    k->dynamic_limit = bytes;
+    return LAP_OK;
+}
+
+lap_status lap_cuda_enqueue(void *queue, void *kernel, const lap_raw_launch *launch,
+                            lap_error *err) {
+    lap_cuda_queue *q = queue;
+    lap_cuda_kernel *k = kernel;
+    LAP_TRY(lap_cuda_use(q->device, err));
+    LAP_TRY(allow_dynamic(k, launch->dynamic_local_bytes, err));
+    union {
+        void *pointer;
+        int32_t i32;
+    } values[LAP_MAX_ARGS];
+    void *args[LAP_MAX_ARGS];
+    for (size_t i = 0; i < launch->arg_count; i++) {
+        const lap_raw_arg *arg = &launch->args[i];
+        const lap_cuda_buffer *buffer = arg->buffer;
+        if (arg->kind == LAP_ARG_BUFFER)
+            values[i].pointer = buffer ? buffer->pointer : NULL;
+        else
+            values[i].i32 = arg->i32;
+        args[i] = &values[i];
+    }
+    const uint32_t *g = launch->groups, *l = launch->local;
+    struct dim3 grid = {g[0], g[1], g[2]}, block = {l[0], l[1], l[2]};
+    return LAP_CUDA(
+        err,
+        cudaLaunchKernel(function_of(k), grid, block, args, launch->dynamic_local_bytes, q->stream),
+        "launching %s on cuda:%d with %ux%ux%u groups of %ux%ux%u and %zu bytes of dynamic shared "
+        "memory",
+        k->name, k->device->index, g[0], g[1], g[2], l[0], l[1], l[2], launch->dynamic_local_bytes);
+}
