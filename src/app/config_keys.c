@@ -1,0 +1,135 @@
+/* The table of every configuration key: section, type, range, default, help. Data only; a new key
+ * is a row here, a field in lap_config and a line in conf/default.ini. */
+#include "app/config_keys.h"
+#include "net/op.h"
+
+#include <stddef.h>
+
+/* Indices are the values of the enums, so a changed enum must change its words too. */
+static const char *const models[] = {"resnet18", NULL};
+static const char *const modes[] = {"latency", "throughput", NULL};
+static const char *const kernels[] = {"default", "naive", NULL};
+static const char *const precisions[] = {"fp32", "fp32x3", "tf32", "fp16", "bf16", NULL};
+static const char *const searches[] = {"doubling", "binary", "linear", NULL};
+static const char *const verify_modes[] = {"full", "quick", "off", NULL};
+_Static_assert(sizeof modes / sizeof *modes == LAP_MODE_COUNT + 1, "a word per lap_mode");
+_Static_assert(sizeof precisions / sizeof *precisions == LAP_PRECISION_COUNT + 1,
+               "a word per lap_precision");
+_Static_assert(LAP_FP32 == 0 && LAP_FP32X3 == 1 && LAP_TF32 == 2 && LAP_FP16 == 3 && LAP_BF16 == 4,
+               "the words stand in the order of lap_precision");
+_Static_assert(sizeof(lap_kernels) == sizeof(unsigned) && sizeof(lap_search) == sizeof(unsigned) &&
+                   sizeof(lap_verify_mode) == sizeof(unsigned),
+               "a CHOICE is stored as unsigned");
+
+#define FIELD(member) .offset = offsetof(lap_config, member)
+
+const lap_section lap_sections[] = {
+    {"run", "What runs, and where."},
+    {"network", "The network and what it computes on. Every combination is a row of its own."},
+    {"latency", "One batch at a time, each run timed on its own."},
+    {"throughput", "Images per second: a search for the best batch size, then a long run at it."},
+    {"verify", "Every time is shown only after the device's results were found right."},
+    {"output", "Result files besides the table on standard output."},
+};
+const size_t lap_section_count = sizeof lap_sections / sizeof *lap_sections;
+
+const lap_key lap_keys[] = {
+    {"run", "device", LAP_KEY_TEXT, FIELD(run.device), "auto",
+     "Selector of the devices: auto (the best one), all, cuda[:i], opencl[:platform[:device]], "
+     "name=TEXT, uuid=HEX, pci=ADDRESS, type=gpu|cpu|accelerator, or several of these separated by "
+     "commas. `warmlap devices` lists what there is."},
+    {"run", "modes", LAP_KEY_CHOICES, FIELD(run.modes), "latency, throughput",
+     "What is measured, in this order.", .choices = modes},
+    {"run", "seed", LAP_KEY_COUNT, FIELD(run.seed), "1",
+     "Seed of the data that verification makes up. Weights and input have seeds of their own.",
+     .least = 0, .most = UINT64_MAX},
+    {"run", "kernels", LAP_KEY_CHOICE, FIELD(run.kernels), "default",
+     "default: the fastest kernel that accepts each layer. naive: only the plain kernels that the "
+     "others are compared with.",
+     .choices = kernels},
+
+    {"network", "model", LAP_KEY_CHOICES, FIELD(network.model), "resnet18", "The networks.",
+     .choices = models},
+    {"network", "height", LAP_KEY_COUNTS, FIELD(network.height), "224",
+     "Image heights in pixels. Entry i goes with entry i of width; a single one goes with every "
+     "entry of the other list.",
+     .least = 32, .most = 65535},
+    {"network", "width", LAP_KEY_COUNTS, FIELD(network.width), "224",
+     "Image widths in pixels; see height.", .least = 32, .most = 65535},
+    {"network", "precision", LAP_KEY_CHOICES, FIELD(network.precision), "fp32",
+     "Arithmetic and storage. A device that cannot do one says so in its row.",
+     .choices = precisions},
+    {"network", "weights", LAP_KEY_SOURCE, FIELD(network.weights), "synthetic:1",
+     "Where the weights come from: generated from a seed, or a file with torchvision's names.",
+     .suffix = ".safetensors"},
+    {"network", "input", LAP_KEY_SOURCE, FIELD(network.input), "synthetic:1",
+     "Where the images come from: generated from a seed, or a float32 NCHW array.",
+     .suffix = ".npy"},
+
+    {"latency", "batch", LAP_KEY_COUNTS, FIELD(latency.batch), "1",
+     "Images per run; each entry is a row.", .least = 1, .most = 1048576, .distinct = true},
+    {"latency", "warmup", LAP_KEY_AMOUNT, FIELD(latency.warmup), "20",
+     "Untimed runs before the timed ones: how many, or for how long (2s, 0.5s).", .least = 0,
+     .most = 1000000, .real_least = 0.001, .real_most = 3600},
+    {"latency", "repetitions", LAP_KEY_COUNT, FIELD(latency.repetitions), "100", "Timed runs.",
+     .least = 1, .most = 1000000},
+    {"latency", "max_seconds", LAP_KEY_REAL, FIELD(latency.max_seconds), "60",
+     "The timed runs end after this time even if repetitions are left; the row then says how many "
+     "there were.",
+     .real_least = 0.001, .real_most = 86400},
+
+    {"throughput", "search", LAP_KEY_CHOICE, FIELD(throughput.search), "doubling",
+     "How the batch size is searched. doubling: 1, 2, 4, ... up to the largest that fits. binary: "
+     "the largest that fits, by bisection. linear: one more each time until it fails.",
+     .choices = searches},
+    {"throughput", "max_batch", LAP_KEY_COUNT, FIELD(throughput.max_batch), "1024",
+     "The search tries no larger batch.", .least = 1, .most = 1048576},
+    {"throughput", "batches", LAP_KEY_COUNT, FIELD(throughput.batches), "100",
+     "Batches of the measurement at the batch size found.", .least = 1, .most = 1000000},
+    {"throughput", "memory_fraction", LAP_KEY_REAL, FIELD(throughput.memory_fraction), "0.8",
+     "The share of the device's memory that the search may use; where that is the host's memory, "
+     "of what is available there.",
+     .real_least = 0.01, .real_most = 1},
+    {"throughput", "max_seconds", LAP_KEY_REAL, FIELD(throughput.max_seconds), "60",
+     "Search and measurement each end after this time; the row then says so.", .real_least = 0.001,
+     .real_most = 86400},
+
+    {"verify", "mode", LAP_KEY_CHOICE, FIELD(verify.mode), "full",
+     "full: every layer against the reference, then the logits. quick: the logits only. off: "
+     "nothing is checked, and the row says so.",
+     .choices = verify_modes},
+    {"verify", "images", LAP_KEY_COUNT, FIELD(verify.images), "2",
+     "Distinct input images; a batch repeats them in turn.", .least = 1, .most = 1024},
+
+    {"output", "json", LAP_KEY_PATH, FIELD(output.json), "", "Result file in JSON."},
+    {"output", "csv", LAP_KEY_PATH, FIELD(output.csv), "", "Result file in CSV."},
+    {"output", "markdown", LAP_KEY_PATH, FIELD(output.markdown), "", "Result table in Markdown."},
+    {"output", "samples", LAP_KEY_BOOL, FIELD(output.samples), "yes",
+     "Write every single timed run to the JSON file."},
+    {"output", "layers", LAP_KEY_BOOL, FIELD(output.layers), "no",
+     "Show the work of each layer, and which kernel runs it."},
+    {"output", "force", LAP_KEY_BOOL, FIELD(output.force), "no",
+     "Overwrite result files that exist already."},
+};
+const size_t lap_key_count = sizeof lap_keys / sizeof *lap_keys;
+_Static_assert(sizeof lap_keys / sizeof *lap_keys <= LAP_CONFIG_KEY_MAX, "lap_config has room");
+
+const char *lap_config_model(uint64_t index) {
+    return index < sizeof models / sizeof *models - 1 ? models[index] : "?";
+}
+
+const char *lap_mode_name(lap_mode mode) {
+    return (unsigned)mode < LAP_MODE_COUNT ? modes[mode] : "?";
+}
+
+const char *lap_kernels_name(lap_kernels choice) {
+    return (unsigned)choice <= LAP_KERNELS_NAIVE ? kernels[choice] : "?";
+}
+
+const char *lap_search_name(lap_search search) {
+    return (unsigned)search <= LAP_SEARCH_LINEAR ? searches[search] : "?";
+}
+
+const char *lap_verify_mode_name(lap_verify_mode mode) {
+    return (unsigned)mode <= LAP_VERIFY_OFF ? verify_modes[mode] : "?";
+}

@@ -1,0 +1,202 @@
+/* The command line of run and verify, on getopt_long. Each option is a row of one table: what it
+ * sets, its argument, its help. Prints nothing. */
+#include "app/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct option_row {
+    const char *name;
+    const char *argument;      /* its name in the help; NULL: the option takes none */
+    const char *section, *key; /* what it sets; NULL for the options with a case of their own */
+    const char *value;         /* of an option without argument */
+    const char *help;
+    bool verify_only;
+} option_row;
+
+enum { OPTION_BASE = 256 };
+
+static const option_row rows[] = {
+    {"device", "SEL", "run", "device", NULL,
+     "devices to use: auto, all, cuda[:i], opencl[:p[:d]], name=TEXT, ...", false},
+    {"set", "S:K=V", NULL, NULL, NULL, "set key K of section S to V; may be repeated", false},
+    {"json", "FILE", "output", "json", NULL, "write the results as JSON; - is standard output",
+     false},
+    {"csv", "FILE", "output", "csv", NULL, "write the results as CSV; - is standard output", false},
+    {"markdown", "FILE", "output", "markdown", NULL,
+     "write the table as Markdown; - is standard output", false},
+    {"layers", NULL, "output", "layers", "yes",
+     "show the work of each layer, and which kernel runs it", false},
+    {"force", NULL, "output", "force", "yes", "overwrite result files that exist already", false},
+    {"dump-config", NULL, NULL, NULL, NULL,
+     "print every value in effect and where it came from, then stop", false},
+    {"logits", "FILE", NULL, NULL, NULL, "write the logits as a float32 .npy file", true},
+    {"help-config", NULL, NULL, NULL, NULL,
+     "print the reference of all configuration keys (Markdown)", false},
+    {"help", NULL, NULL, NULL, NULL, "print this help", false},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* A setting asked for on the command line, to be applied after the files. */
+typedef struct setting {
+    const option_row *row;
+    const char *value;
+} setting;
+
+static bool available(const option_row *row, lap_command command) {
+    return !row->verify_only || command == LAP_COMMAND_VERIFY;
+}
+
+static size_t option_names(lap_command command, const char **names, struct option *options) {
+    size_t count = 0;
+    for (int i = 0; i < ROWS; i++) {
+        if (!available(&rows[i], command)) continue;
+        names[count] = rows[i].name;
+        options[count++] =
+            (struct option){.name = rows[i].name,
+                            .has_arg = rows[i].argument ? required_argument : no_argument,
+                            .val = OPTION_BASE + i};
+    }
+    options[count] = (struct option){0};
+    return count;
+}
+
+/* getopt_long answered '?' or ':' on argument word: say which of the possible mistakes it was. */
+static lap_status usage_error(const char *command, int answer, const char *word,
+                              const char *const *names, size_t count, lap_error *err) {
+    char name[128], shown[256];
+    snprintf(shown, sizeof shown, "%s", word);
+    lap_text_clean(shown);
+    const char *start = word + strspn(word, "-");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "="), start);
+    size_t matches = 0;
+    bool exact = false;
+    for (size_t i = 0; i < count; i++) {
+        matches += !strncmp(names[i], name, strlen(name));
+        exact = exact || !strcmp(names[i], name);
+    }
+    if (answer == ':')
+        return LAP_FAIL(err, LAP_E_CONFIG, "%s: option %s needs an argument", command, shown);
+    if (!strncmp(word, "--", 2) && (exact || (matches == 1 && strchr(word, '='))))
+        return LAP_FAIL(err, LAP_E_CONFIG, "%s: option %s takes no argument", command, shown);
+    if (!strncmp(word, "--", 2) && matches > 1)
+        return LAP_FAIL(err, LAP_E_CONFIG, "%s: option %s is ambiguous; write it out", command,
+                        shown);
+    const char *closest = lap_text_closest(name, names, count);
+    return LAP_FAIL(err, LAP_E_CONFIG,
+                    "%s: unknown option %s%s%s%s; `warmlap %s --help` lists the options", command,
+                    shown, closest ? "; did you mean --" : "", closest ? closest : "",
+                    closest ? "?" : "", command);
+}
+
+/* Walk argv; settings (room for argc) in order of appearance. optind is then the first file. */
+static lap_status walk(lap_command command, int argc, char **argv, lap_options *out,
+                       setting *settings, size_t *setting_count, lap_error *err) {
+    struct option options[ROWS + 1];
+    const char *names[ROWS];
+    size_t count = option_names(command, names, options);
+    opterr = 0; /* the messages are ours */
+    optind = 0; /* glibc: start afresh */
+    for (;;) {
+        int answer = getopt_long(argc, argv, ":h", options, NULL);
+        if (answer == -1) return LAP_OK;
+        if (answer == 'h') answer = OPTION_BASE + ROWS - 1;
+        if (answer < OPTION_BASE) {
+            /* optopt is the letter of a short option, 0 or an option's value for a long one. */
+            char letter[3] = {'-', (char)optopt, '\0'};
+            bool is_short = optopt > 0 && optopt < OPTION_BASE;
+            const char *word = is_short ? letter : argv[optind - 1];
+            return usage_error(argv[0], answer, word, names, count, err);
+        }
+        const option_row *row = &rows[answer - OPTION_BASE];
+        if (row->section || !strcmp(row->name, "set"))
+            settings[(*setting_count)++] = (setting){row, row->argument ? optarg : row->value};
+        else if (!strcmp(row->name, "logits"))
+            out->logits = optarg;
+        else if (!strcmp(row->name, "help"))
+            out->action = LAP_ACTION_HELP;
+        else if (!strcmp(row->name, "help-config") && out->action != LAP_ACTION_HELP)
+            out->action = LAP_ACTION_HELP_CONFIG;
+        else if (!strcmp(row->name, "dump-config") && out->action == LAP_ACTION_RUN)
+            out->action = LAP_ACTION_DUMP_CONFIG;
+    }
+}
+
+static lap_status apply(lap_config *config, const setting *s, lap_error *err) {
+    if (!s->row->section) return lap_config_set(config, s->value, "--set", err);
+    char origin[32];
+    snprintf(origin, sizeof origin, "--%s", s->row->name);
+    if (s->row->argument && !*s->value)
+        return LAP_FAIL(err, LAP_E_CONFIG, "%s: an empty argument; expected %s", origin,
+                        s->row->argument);
+    return lap_config_set_key(config, s->row->section, s->row->key, s->value, origin, err);
+}
+
+static lap_status build_config(char *const *files, int file_count, const setting *settings,
+                               size_t setting_count, lap_config **out, lap_error *err) {
+    lap_config *config;
+    LAP_TRY(lap_config_new(&config, err));
+    lap_status status = LAP_OK;
+    for (int i = 0; i < file_count && status == LAP_OK; i++) {
+        if (!strcmp(files[i], "-"))
+            status =
+                LAP_FAIL(err, LAP_E_CONFIG,
+                         "-: configuration is not read from standard input; expected FILE.ini");
+        else
+            status = lap_config_load(config, files[i], err);
+    }
+    for (size_t i = 0; i < setting_count && status == LAP_OK; i++)
+        status = apply(config, &settings[i], err);
+    if (status == LAP_OK) status = lap_config_check(config, err);
+    if (status == LAP_OK)
+        *out = config;
+    else
+        lap_config_free(config);
+    return status;
+}
+
+lap_status lap_options_parse(lap_command command, int argc, char **argv, lap_options *out,
+                             lap_error *err) {
+    if (!out) return LAP_FAIL(err, LAP_E_ARG, "lap_options_parse: out is NULL");
+    *out = (lap_options){0};
+    if (argc < 1 || !argv) return LAP_FAIL(err, LAP_E_ARG, "lap_options_parse: no argv");
+    setting *settings = calloc((size_t)argc, sizeof *settings);
+    if (!settings) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the command line");
+    size_t setting_count = 0;
+    lap_status status = walk(command, argc, argv, out, settings, &setting_count, err);
+    bool help = out->action == LAP_ACTION_HELP || out->action == LAP_ACTION_HELP_CONFIG;
+    if (status == LAP_OK && out->logits && !*out->logits)
+        status = LAP_FAIL(err, LAP_E_CONFIG, "--logits: an empty argument; expected FILE.npy");
+    if (status == LAP_OK && !help)
+        status =
+            build_config(argv + optind, argc - optind, settings, setting_count, &out->config, err);
+    free(settings);
+    if (status != LAP_OK) *out = (lap_options){0};
+    return status;
+}
+
+void lap_options_free(lap_options *options) {
+    if (!options) return;
+    lap_config_free(options->config);
+    *options = (lap_options){0};
+}
+
+void lap_options_help(lap_command command, lap_text *text) {
+    bool run = command == LAP_COMMAND_RUN;
+    lap_text_addf(text, "usage: warmlap %s [FILE.ini ...] [options]\n\n%s\n\n",
+                  run ? "run" : "verify",
+                  run ? "Verifies the network on each device, then times it, as the files say."
+                      : "Verifies every layer of the network on each device, and times nothing.");
+    lap_text_add(text,
+                 "FILE.ini is a path or the name of a shipped file (quick, full, ...). Files are "
+                 "merged in\norder, options come last, whatever their place.\n\n");
+    for (int i = 0; i < ROWS; i++) {
+        if (!available(&rows[i], command)) continue;
+        char left[40];
+        snprintf(left, sizeof left, "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
+                 rows[i].argument ? rows[i].argument : "");
+        lap_text_addf(text, "  %-18s %s\n", left, rows[i].help);
+    }
+}
