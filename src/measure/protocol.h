@@ -44,9 +44,10 @@ lap_status lap_measure_once(const lap_workload *workload, const lap_timing *timi
                             lap_error *err);
 
 /* count runs back to back, one wait at the end: host seconds for all. The throughput measurement;
- * waits in between only so often that the queue cannot grow without bound.
- * LAP_E_TIMER if the clock shows no time. */
+ * waits in between only so often that the queue cannot grow without bound. interrupted may be NULL.
+ * Errors: LAP_E_TIMER if the clock shows no time; LAP_E_INTERRUPTED; the workload's. */
 lap_status lap_measure_batches(const lap_workload *workload, const lap_timing *timing,
-                               uint64_t count, double *seconds, lap_error *err);
+                               uint64_t count, bool (*interrupted)(void *context), void *context,
+                               double *seconds, lap_error *err);
 
 #endif

@@ -65,7 +65,8 @@ typedef struct lap_latency {
     size_t planned;      /* repetitions asked for; n < planned: stopped early or interrupted */
     size_t warmup_n;
     double warmup_s;
-    size_t bad_stamps;      /* samples without a device span */
+    size_t bad_stamps;      /* samples whose stamps were missing, zero or reversed */
+    size_t impossible;      /* samples whose device span was longer than the wall span around it */
     bool time_limit;        /* max_seconds ended it */
     bool interrupted;       /* the user ended it */
     lap_clock_kind clock;   /* which spans `stats` is about */
@@ -86,12 +87,14 @@ typedef struct lap_throughput {
     char search[16]; /* "linear", "binary", "doubling" */
     lap_curve_point *curve;
     size_t curve_count, curve_capacity;
-    uint64_t best_batch; /* of the search; 0 if no batch worked */
-    char ended[256];     /* why the search ended: "max_batch reached", … */
-    uint64_t batch;      /* of the final measurement; 0 if there was none */
-    uint64_t batches;    /* batches timed in it */
+    uint64_t best_batch;      /* of the search; 0 if no batch worked */
+    char ended[256];          /* why the search ended: "max_batch reached", … */
+    uint64_t batch;           /* of the final measurement; 0 if there was none */
+    uint64_t batches;         /* batches timed in it */
+    uint64_t batches_planned; /* as asked for */
     lap_optional seconds;
     lap_optional images_per_s; /* batch * batches / seconds */
+    lap_optional flops_per_s;  /* derived by lap_row_finish */
 } lap_throughput;
 
 typedef struct lap_row_work {

@@ -1,0 +1,90 @@
+/* What follows from a row's measurements: rates and remarks. Computes once, so that renderers need
+ * not; measures nothing. */
+#include "measure/result.h"
+
+#include <string.h>
+
+/* Per unit (multiprocessor, compute unit, core) and clock. A multiprocessor of NVIDIA does 128 fp32
+ * FMA; other vendors' units are smaller or, on phones, larger, so their bound is wide. Tensor cores
+ * reach 4096 fp16 FMA. Winograd does the work of up to 4 direct multiplications with one. */
+enum { FP32_NVIDIA = 2 * 128, FP32_OTHER = 2 * 1024, NARROW = 2 * 4096, WINOGRAD = 4 };
+
+double lap_flops_ceiling(const lap_device_info *device, const char *precision) {
+    /* No single device computes this much; used when the API tells neither units nor clock. */
+    const double absurd = 1e17;
+    if (device->units == 0 || device->clock_mhz == 0) return absurd;
+    int each = strcmp(precision, "fp32") != 0 ? NARROW
+               : device->cc_major > 0         ? FP32_NVIDIA
+                                              : FP32_OTHER;
+    /* Some APIs tell the base clock: allow a boost of 2, but not where the maximum is told. */
+    double boost = device->cc_major > 0 ? 1.2 : 2.0;
+    double hz = (double)device->clock_mhz * 1e6 * boost;
+    double ceiling = (double)device->units * hz * each * WINOGRAD;
+    return ceiling < absurd ? ceiling : absurd;
+}
+
+static void note_latency(lap_row *row) {
+    const lap_latency *l = &row->latency;
+    if (l->clock_reason[0]) lap_row_note(row, "clock: wall spans are used: %s", l->clock_reason);
+    if (l->interrupted)
+        lap_row_note(row, "interrupted after %zu of %zu repetitions", l->n, l->planned);
+    else if (l->time_limit)
+        lap_row_note(row, "max_seconds ended it after %zu of %zu repetitions", l->n, l->planned);
+    if (!l->has) return;
+    size_t n = l->stats.n;
+    if (!l->stats.std.has) lap_row_note(row, "no standard deviation: n = %zu", n);
+    if (!l->stats.p90.has)
+        lap_row_note(row, "no p90, p95, p99: n < %d (n = %zu)", LAP_MIN_N_P90, n);
+    else if (!l->stats.p95.has)
+        lap_row_note(row, "no p95, p99: n < %d (n = %zu)", LAP_MIN_N_P95, n);
+    else if (!l->stats.p99.has)
+        lap_row_note(row, "no p99: n < %d (n = %zu)", LAP_MIN_N_P99, n);
+}
+
+static void note_throughput(lap_row *row) {
+    const lap_throughput *t = &row->throughput;
+    if (!t->has) return;
+    if (t->best_batch == 0) lap_row_note(row, "batch search: no batch size worked (%s)", t->ended);
+    if (t->batches > 0 && t->batches < t->batches_planned)
+        lap_row_note(row, "throughput: max_seconds left time for %llu of %llu batches",
+                     (unsigned long long)t->batches, (unsigned long long)t->batches_planned);
+    if (t->batch != t->best_batch && t->batch != 0)
+        lap_row_note(row, "throughput: batch %llu was best in the search, but did not fit again",
+                     (unsigned long long)t->best_batch);
+}
+
+static void check_ceiling(lap_row *row, const char *what, lap_optional flops_per_s) {
+    double ceiling = lap_flops_ceiling(&row->device, row->precision);
+    if (!flops_per_s.has || flops_per_s.value <= ceiling) return;
+    lap_row_note(row,
+                 "%s: %.3g FLOP/s is above what such a device can do (%.3g FLOP/s): the work was "
+                 "not done or the clock is wrong",
+                 what, flops_per_s.value, ceiling);
+}
+
+static void derive_layers(lap_row *row, double batch) {
+    for (size_t i = 0; i < row->layer_count; i++) {
+        lap_layer *layer = &row->layers[i];
+        layer->flops_per_s = lap_ratio(lap_some((double)layer->flops * batch), layer->device_s);
+        layer->bytes_per_s = lap_ratio(lap_some((double)layer->bytes), layer->device_s);
+        if (layer->flops == 0) layer->flops_per_s = lap_none(); /* pools: no rate, not 0 */
+        check_ceiling(row, layer->name, layer->flops_per_s);
+    }
+}
+
+void lap_row_finish(lap_row *row) {
+    double batch = (double)row->batch, flops = (double)row->work.flops;
+    row->fps = row->flops_per_s = lap_none();
+    if (row->latency.has && row->cause != LAP_E_VERIFY) {
+        row->fps = lap_ratio(lap_some(batch), row->latency.stats.mean);
+        row->flops_per_s = lap_ratio(lap_some(flops * batch), row->latency.stats.mean);
+        if (!row->fps.has) lap_row_note(row, "no rates: the mean latency is not above zero");
+        check_ceiling(row, "latency", row->flops_per_s);
+    }
+    const lap_optional rate = row->throughput.images_per_s;
+    row->throughput.flops_per_s = rate.has ? lap_some(rate.value * flops) : lap_none();
+    check_ceiling(row, "throughput", row->throughput.flops_per_s);
+    derive_layers(row, batch);
+    note_latency(row);
+    note_throughput(row);
+}
