@@ -25,8 +25,8 @@ int cmd_weights(int argc, char **argv);
 int lap_app_exit_status(lap_status status);
 int lap_app_complain(const lap_error *err);
 
-/* Name and version of every library the program was built with or found, "name version" a line; used
- * by --version and by result documents. Iterates: false past the end. */
+/* Name and version of every library the program was built with or found, "name version" a line;
+ * used by --version and by result documents. Iterates: false past the end. */
 bool lap_app_library(size_t index, const char **name, const char **version);
 
 #endif

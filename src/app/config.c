@@ -297,7 +297,7 @@ void lap_config_size(const lap_config *config, size_t index, int *height, int *w
     *width = (int)w->values[w->count == 1 ? 0 : index];
 }
 
-bool lap_config_has_mode(const lap_config *config, lap_mode mode) {
+bool lap_config_has_mode(const lap_config *config, lap_run_mode mode) {
     for (size_t i = 0; i < config->run.modes.count; i++)
         if (config->run.modes.values[i] == (uint64_t)mode) return true;
     return false;

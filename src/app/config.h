@@ -16,6 +16,8 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "measure/throughput.h"
+#include "report/report.h"
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,13 +26,12 @@
 #define LAP_CONFIG_VALUE_MAX 900 /* bytes of one value */
 #define LAP_CONFIG_KEY_MAX 32
 
-typedef enum lap_mode { LAP_MODE_LATENCY = 0, LAP_MODE_THROUGHPUT, LAP_MODE_COUNT } lap_mode;
+typedef enum lap_run_mode {
+    LAP_RUN_LATENCY = 0,
+    LAP_RUN_THROUGHPUT,
+    LAP_RUN_MODE_COUNT
+} lap_run_mode;
 typedef enum lap_kernels { LAP_KERNELS_DEFAULT = 0, LAP_KERNELS_NAIVE } lap_kernels;
-typedef enum lap_search {
-    LAP_SEARCH_DOUBLING = 0,
-    LAP_SEARCH_BINARY,
-    LAP_SEARCH_LINEAR
-} lap_search;
 typedef enum lap_verify_mode {
     LAP_VERIFY_FULL = 0,
     LAP_VERIFY_QUICK,
@@ -52,7 +53,7 @@ typedef struct lap_config_amount {
 typedef struct lap_config {
     struct {
         const char *device;    /* selector, never empty */
-        lap_config_list modes; /* lap_mode, without repeats */
+        lap_config_list modes; /* lap_run_mode, without repeats */
         uint64_t seed;
         lap_kernels kernels;
     } run;
@@ -116,17 +117,20 @@ lap_status lap_config_find(const char *name, char **out, lap_error *err);
 /* Image sizes: height i goes with width i, a list of one goes with every entry of the other. */
 size_t lap_config_size_count(const lap_config *config);
 void lap_config_size(const lap_config *config, size_t index, int *height, int *width);
-bool lap_config_has_mode(const lap_config *config, lap_mode mode);
+bool lap_config_has_mode(const lap_config *config, lap_run_mode mode);
 
 /* Names of enum values as they are written in a file. Never NULL. */
 const char *lap_config_model(uint64_t index);
-const char *lap_mode_name(lap_mode mode);
+const char *lap_run_mode_name(lap_run_mode mode);
 const char *lap_kernels_name(lap_kernels kernels);
-const char *lap_search_name(lap_search search);
 const char *lap_verify_mode_name(lap_verify_mode mode);
 
 /* Where a key's value came from; NULL for an unknown key. */
 const char *lap_config_origin(const lap_config *config, const char *section, const char *key);
+
+/* Every effective value for a report; out has room for LAP_CONFIG_KEY_MAX. Borrowed from config.
+ * Returns the count. */
+size_t lap_config_settings(const lap_config *config, lap_report_setting *out);
 
 /* INI text of every effective value with its origin as a comment; loading it gives the same
  * configuration. Appends; check text->failed. */

@@ -10,9 +10,9 @@ static const char *const models[] = {"resnet18", NULL};
 static const char *const modes[] = {"latency", "throughput", NULL};
 static const char *const kernels[] = {"default", "naive", NULL};
 static const char *const precisions[] = {"fp32", "fp32x3", "tf32", "fp16", "bf16", NULL};
-static const char *const searches[] = {"doubling", "binary", "linear", NULL};
+static const char *const searches[] = {"doubling", "linear", "binary", NULL};
 static const char *const verify_modes[] = {"full", "quick", "off", NULL};
-_Static_assert(sizeof modes / sizeof *modes == LAP_MODE_COUNT + 1, "a word per lap_mode");
+_Static_assert(sizeof modes / sizeof *modes == LAP_RUN_MODE_COUNT + 1, "a word per lap_run_mode");
 _Static_assert(sizeof precisions / sizeof *precisions == LAP_PRECISION_COUNT + 1,
                "a word per lap_precision");
 _Static_assert(LAP_FP32 == 0 && LAP_FP32X3 == 1 && LAP_TF32 == 2 && LAP_FP16 == 3 && LAP_BF16 == 4,
@@ -95,7 +95,8 @@ const lap_key lap_keys[] = {
      .real_most = 86400},
 
     {"verify", "mode", LAP_KEY_CHOICE, FIELD(verify.mode), "full",
-     "full: every layer against the reference, then the logits. quick: the logits only. off: "
+     "full: every layer against the reference, then the logits. quick: each distinct kernel "
+     "once, then the logits. off: "
      "nothing is checked, and the row says so.",
      .choices = verify_modes},
     {"verify", "images", LAP_KEY_COUNT, FIELD(verify.images), "2",
@@ -118,16 +119,12 @@ const char *lap_config_model(uint64_t index) {
     return index < sizeof models / sizeof *models - 1 ? models[index] : "?";
 }
 
-const char *lap_mode_name(lap_mode mode) {
-    return (unsigned)mode < LAP_MODE_COUNT ? modes[mode] : "?";
+const char *lap_run_mode_name(lap_run_mode mode) {
+    return (unsigned)mode < LAP_RUN_MODE_COUNT ? modes[mode] : "?";
 }
 
 const char *lap_kernels_name(lap_kernels choice) {
     return (unsigned)choice <= LAP_KERNELS_NAIVE ? kernels[choice] : "?";
-}
-
-const char *lap_search_name(lap_search search) {
-    return (unsigned)search <= LAP_SEARCH_LINEAR ? searches[search] : "?";
 }
 
 const char *lap_verify_mode_name(lap_verify_mode mode) {

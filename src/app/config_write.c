@@ -215,3 +215,9 @@ void lap_config_help_text(lap_text *text) {
         lap_text_free(&line);
     }
 }
+
+size_t lap_config_settings(const lap_config *config, lap_report_setting *out) {
+    for (size_t i = 0; i < lap_key_count; i++)
+        out[i] = (lap_report_setting){lap_keys[i].section, lap_keys[i].name, config->text[i]};
+    return lap_key_count;
+}

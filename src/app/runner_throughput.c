@@ -47,6 +47,11 @@ static lap_status make_plan(lap_case_run *run, uint64_t batch, lap_plan **out, l
     return lap_plan_capture(*out, &captured, err);
 }
 
+static bool interrupted(void *context) {
+    const lap_case_run *run = context;
+    return run->runner->interrupted && run->runner->interrupted(NULL);
+}
+
 typedef struct batch_job {
     lap_case_run *run;
     uint64_t batch, batches; /* batches 0: as many as a short look needs */
@@ -61,7 +66,8 @@ static lap_status short_look(batch_job *job, const lap_workload *workload, const
     LAP_TRY(lap_measure_once(workload, timing, &once, err));
     double wanted = once > 0 ? 0.1 / once : 2;
     job->done = wanted < 2 ? 2 : wanted > 200 ? 200 : (uint64_t)wanted;
-    return lap_measure_batches(workload, timing, job->done, &job->seconds, err);
+    return lap_measure_batches(workload, timing, job->done, interrupted, job->run, &job->seconds,
+                               err);
 }
 
 static lap_status timed(batch_job *job, lap_plan *plan, lap_error *err) {
@@ -76,7 +82,8 @@ static lap_status timed(batch_job *job, lap_plan *plan, lap_error *err) {
         job->done = job->batches;
         status = lap_measure_once(&workload, &timing, &ignored, err); /* warm */
         if (status == LAP_OK)
-            status = lap_measure_batches(&workload, &timing, job->batches, &job->seconds, err);
+            status = lap_measure_batches(&workload, &timing, job->batches, interrupted, job->run,
+                                         &job->seconds, err);
     }
     lap_timing_close(&timing);
     return status;
@@ -128,11 +135,6 @@ static lap_status measure(void *context, uint64_t batch, uint64_t batches, doubl
     LAP_TRY(do_batch(&job, err));
     *seconds = job.seconds;
     return LAP_OK;
-}
-
-static bool interrupted(void *context) {
-    const lap_case_run *run = context;
-    return run->runner->interrupted && run->runner->interrupted(NULL);
 }
 
 static void progress(void *context, const char *what, size_t done, size_t total) {

@@ -46,8 +46,8 @@ typedef struct lap_expected {
  * and compute their reference logits, double. images_only leaves logits NULL (nothing will be
  * checked). */
 lap_status lap_expected_new(const lap_net *net, const lap_weights *weights, const lap_input *input,
-                            size_t count, lap_progress progress, void *context, lap_expected *out,
-                            lap_error *err);
+                            size_t count, bool images_only, lap_progress progress, void *context,
+                            lap_expected *out, lap_error *err);
 void lap_expected_free(lap_expected *expected);
 
 /* Limit on the relative L2 error of the logits for a precision. */

@@ -25,8 +25,8 @@ double lap_check_limit(lap_precision precision) {
 }
 
 lap_status lap_expected_new(const lap_net *net, const lap_weights *weights, const lap_input *input,
-                            size_t count, lap_progress progress, void *context, lap_expected *out,
-                            lap_error *err) {
+                            size_t count, bool images_only, lap_progress progress, void *context,
+                            lap_expected *out, lap_error *err) {
     *out = (lap_expected){.classes = net->classes};
     uint64_t distinct = lap_input_distinct(input);
     out->count = distinct < count ? (size_t)distinct : count;
