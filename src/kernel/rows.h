@@ -9,6 +9,10 @@
 extern const lap_kernel_row lap_row_conv_naive, lap_row_maxpool_naive, lap_row_avgpool_naive,
     lap_row_fc_naive;
 
+/* rows_gpu.c: tiled kernels for GPUs, both languages. */
+extern const lap_kernel_row lap_row_conv_igemm, lap_row_maxpool_g, lap_row_avgpool_g,
+    lap_row_fc_igemm, lap_row_fc_g;
+
 #define LAP_ROW_FP32 (1u << LAP_FP32)
 #define LAP_ROW_STAGE_KERNEL(stem_, grid_, count_, ...)                                            \
     {                                                                                              \

@@ -1,0 +1,287 @@
+/* conv_igemm: convolution + bias [+ residual] [+ ReLU] as an implicit matrix product, fp32 FMA.
+ *
+ * Rows of the product are output pixels (all images in one long line), columns are output
+ * channels, depth is (r, s, c). A group makes a BM x BN tile: slices of BK of both operands go
+ * through two shared buffers, the next slice is fetched into registers while the present one is
+ * multiplied. Weights come packed as [depth, multiple of BK][output channels, multiple of BN] with
+ * zeros in the padding, so only the input needs border tests.
+ *
+ * With SPLITK > 1 that many groups share a tile, each taking a part of the depth. Partial sums go
+ * to scratch; whoever takes the tile's last ticket adds them in the order of the parts, so that the
+ * result does not depend on who that is, runs the epilogue and puts the ticket counter back to 0.
+ * Scratch: one counter a tile (a multiple of 64 words in all), which must be 0 before the first
+ * launch, then the partial sums.
+ *
+ * Group: (BM / TM) * (BN / TN) threads, in one dimension. Grid: x = row tiles * column tiles with
+ * the column tile fastest (neighbours share input), y = SPLITK. The default geometry, a window and
+ * an image of one pixel, is a fully connected layer.
+ * Must not: assume a warp size, write outside out and scratch, use floating-point atomics.
+ */
+#ifndef C
+#define C 64 /* input channels */
+#endif
+#ifndef CS
+#define CS 64 /* input channel stride, >= C, a multiple of 4 */
+#endif
+#ifndef H
+#define H 1 /* input height */
+#endif
+#ifndef W
+#define W 1 /* input width */
+#endif
+#ifndef K
+#define K 64 /* output channels */
+#endif
+#ifndef KS
+#define KS 64 /* output channel stride, >= K, a multiple of 4 */
+#endif
+#ifndef P
+#define P 1 /* output height */
+#endif
+#ifndef Q
+#define Q 1 /* output width */
+#endif
+#ifndef R
+#define R 1 /* window height, at most 16 */
+#endif
+#ifndef S
+#define S 1 /* window width, at most 16 */
+#endif
+#ifndef STRIDE
+#define STRIDE 1 /* step of the window in both directions */
+#endif
+#ifndef PAD
+#define PAD 0 /* border of zeros in both directions */
+#endif
+#ifndef BM
+#define BM 128 /* rows of a group's tile, a multiple of 32 */
+#endif
+#ifndef BN
+#define BN 64 /* columns of a group's tile */
+#endif
+#ifndef BK
+#define BK 16 /* depth of a slice: 8, 16 or 32 */
+#endif
+#ifndef TM
+#define TM 8 /* rows of a thread's tile, a multiple of 4 */
+#endif
+#ifndef TN
+#define TN 8 /* columns of a thread's tile, a multiple of 4 */
+#endif
+#ifndef SPLITK
+#define SPLITK 1 /* groups that share a tile */
+#endif
+#ifndef PRECISION
+#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
+#endif
+#if PRECISION != 0
+#error "this kernel computes in fp32 only"
+#endif
+
+#define THREADS_M (BM / TM)
+#define THREADS_N (BN / TN)
+#define THREADS (THREADS_M * THREADS_N)
+#define DEPTH (R * S * CS)
+#define SLICES ((DEPTH + BK - 1) / BK)
+#define TILES_N ((KS + BN - 1) / BN)
+#define KPAD (TILES_N * BN)
+#define KQ (BK / 4)                     /* quads of one row in a slice */
+#define A_STEP (THREADS / KQ)           /* rows between two quads of one thread */
+#define A_QUADS (BM * BK / 4 / THREADS) /* quads a thread fetches of the input */
+#define B_STEP (THREADS / (BN / 4))
+#define B_QUADS (BN * BK / 4 / THREADS)
+#define ROW_GAP (BM / (TM / 4)) /* a thread's rows are runs of 4, this far apart */
+#define COL_GAP (BN / (TN / 4))
+/* Transposed stores put quad kq of a row at column row ^ (kq * SWIZZLE): no bank conflicts, and
+ * runs of 4 rows stay together. */
+#define SWIZZLE (128 / BK)
+#define A_SIZE (BM * BK)
+#define B_SIZE (BN * BK)
+/* Registers a thread should get away with, hence groups a multiprocessor should hold. */
+#define REGISTERS (TM * TN <= 16 ? 64 : TM * TN <= 32 ? 96 : TM * TN <= 64 ? 128 : 255)
+#define RESIDENT (65536 / (REGISTERS * THREADS) < 1 ? 1 : 65536 / (REGISTERS * THREADS))
+#define FLAG_RELU 1
+#define FLAG_RESIDUAL 2
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    conv_igemm(const float *__restrict__ in, const float *__restrict__ weights,
+               const float *__restrict__ bias, const float *__restrict__ residual,
+               float *__restrict__ out, float *scratch, const int n, const int flags) {
+    __shared__ __align__(16) float tile[2 * (A_SIZE + B_SIZE)];
+    const u32 tid = threadIdx.x;
+    const u32 tile_n = blockIdx.x % TILES_N, tile_m = blockIdx.x / TILES_N;
+    const u32 part = blockIdx.y;
+    const u64 rows = (u64)n * (P * Q);
+    const u64 row0 = (u64)tile_m * BM;
+    const u32 image0 = (u32)(row0 / (P * Q));
+    const u32 pixel0 = (u32)(row0 - (u64)image0 * (P * Q));
+
+    /* What this thread fetches: quad a_kq of rows a_row + i * A_STEP; quad b_col of depths b_row +
+     * i * B_STEP. Bit r of valid: window row r lies inside the image; bit 16 + s: column s. */
+    const u32 a_kq = tid % KQ, a_row = tid / KQ;
+    const u32 b_col = tid % (BN / 4), b_row = tid / (BN / 4);
+    const float *a_base[A_QUADS];
+    u32 valid[A_QUADS];
+#pragma unroll
+    for (int i = 0; i < A_QUADS; i++) {
+        const u32 t = pixel0 + a_row + i * A_STEP;
+        const u32 image = image0 + t / (P * Q), pixel = t % (P * Q);
+        const int y = (int)(pixel / Q) * STRIDE - PAD, x = (int)(pixel % Q) * STRIDE - PAD;
+        u32 bits = 0;
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            bits |= (u32)(y + r) < H ? 1u << r : 0;
+#pragma unroll
+        for (int s = 0; s < S; s++)
+            bits |= (u32)(x + s) < W ? 0x10000u << s : 0;
+        valid[i] = image < (u32)n ? bits : 0;
+        a_base[i] = in + (u64)image * ((u64)H * W * CS) + (y * W + x) * CS;
+    }
+    const float *b_base = weights + (u64)b_row * KPAD + tile_n * BN + b_col * 4;
+
+    /* Place of this thread's tile. Neighbouring threads alternate between both directions, so that
+     * equal addresses of a shared load are next to each other. */
+    const u32 lane = tid % 32, warp = tid / 32;
+    const u32 m0 = (warp % (THREADS_M / 8) * 8 + (lane >> 1 & 1) + (lane >> 3) * 2) * 4;
+    const u32 n0 = (warp / (THREADS_M / 8) * 4 + (lane & 1) + (lane >> 2 & 1) * 2) * 4;
+
+    float acc[TM][TN];
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++)
+            acc[i][j] = 0.0f;
+
+    const int begin = (int)(part * SLICES / SPLITK), end = (int)((part + 1) * SLICES / SPLITK);
+    float4 a_next[A_QUADS], b_next[B_QUADS];
+    int buffer = 0;
+    for (int slice = begin - 1; slice < end; slice++) {
+        /* Fetch the next slice; the first turn only does this. */
+        const bool more = slice + 1 < end;
+        if (more) {
+#if CS % BK == 0
+            const u32 tap = (u32)(slice + 1) / (CS / BK);
+            const u32 c = (u32)(slice + 1) % (CS / BK) * BK + a_kq * 4;
+#else
+            const u32 depth = (u32)(slice + 1) * BK + a_kq * 4;
+            const u32 tap = depth / CS, c = depth % CS;
+#endif
+            const u32 r = tap / S, s = tap % S;
+            const u32 offset = (r * W + s) * CS + c;
+#pragma unroll
+            for (int i = 0; i < A_QUADS; i++) {
+                bool inside = (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
+#if DEPTH % BK != 0
+                inside = inside && tap < R * S;
+#endif
+                a_next[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                if (inside) a_next[i] = *(const float4 *)(a_base[i] + offset);
+            }
+            const float *b = b_base + (u64)(slice + 1) * (BK * KPAD);
+#pragma unroll
+            for (int i = 0; i < B_QUADS; i++)
+                b_next[i] = *(const float4 *)(b + i * (B_STEP * KPAD));
+        }
+        if (slice >= begin) {
+            const float *a = tile + buffer * A_SIZE;
+            const float *b = tile + 2 * A_SIZE + buffer * B_SIZE;
+#pragma unroll
+            for (int k = 0; k < BK; k++) {
+                float av[TM], bv[TN];
+#pragma unroll
+                for (int i = 0; i < TM; i += 4) {
+                    const u32 at = (m0 + i / 4 * ROW_GAP) ^ (k / 4 * SWIZZLE);
+                    const float4 v = *(const float4 *)(a + k * BM + at);
+                    av[i] = v.x, av[i + 1] = v.y, av[i + 2] = v.z, av[i + 3] = v.w;
+                }
+#pragma unroll
+                for (int j = 0; j < TN; j += 4) {
+                    const float4 v = *(const float4 *)(b + k * BN + n0 + j / 4 * COL_GAP);
+                    bv[j] = v.x, bv[j + 1] = v.y, bv[j + 2] = v.z, bv[j + 3] = v.w;
+                }
+#pragma unroll
+                for (int i = 0; i < TM; i++)
+#pragma unroll
+                    for (int j = 0; j < TN; j++)
+                        acc[i][j] = fmaf(av[i], bv[j], acc[i][j]);
+            }
+            buffer ^= 1;
+        }
+        if (more) {
+            float *a = tile + buffer * A_SIZE, *b = tile + 2 * A_SIZE + buffer * B_SIZE;
+#pragma unroll
+            for (int i = 0; i < A_QUADS; i++) {
+                float *to = a + a_kq * 4 * BM + ((a_row + i * A_STEP) ^ (a_kq * SWIZZLE));
+                to[0] = a_next[i].x, to[BM] = a_next[i].y;
+                to[2 * BM] = a_next[i].z, to[3 * BM] = a_next[i].w;
+            }
+#pragma unroll
+            for (int i = 0; i < B_QUADS; i++)
+                *(float4 *)(b + (b_row + i * B_STEP) * BN + b_col * 4) = b_next[i];
+        }
+        __syncthreads();
+    }
+
+#if SPLITK > 1
+    /* Partial sums, one quad of every thread after the other. */
+    float4 *parts = (float4 *)(scratch + (gridDim.x + 63) / 64 * 64) +
+                    (u64)blockIdx.x * (SPLITK * BM * BN / 4) + tid;
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            __stcg(parts + part * (BM * BN / 4) + (i * TN + j) / 4 * THREADS,
+                   make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+    __threadfence();
+    __syncthreads();
+    int *ticket = (int *)tile;
+    int *counter = (int *)scratch + blockIdx.x;
+    if (tid == 0) *ticket = atomicAdd(counter, 1);
+    __syncthreads();
+    if (*ticket != SPLITK - 1) return;
+    __threadfence();
+    if (tid == 0) *counter = 0;
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j++)
+            acc[i][j] = 0.0f;
+#pragma unroll 2
+    for (int z = 0; z < SPLITK; z++)
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+            for (int j = 0; j < TN; j += 4) {
+                const float4 v = __ldcg(parts + z * (BM * BN / 4) + (i * TN + j) / 4 * THREADS);
+                acc[i][j] += v.x, acc[i][j + 1] += v.y;
+                acc[i][j + 2] += v.z, acc[i][j + 3] += v.w;
+            }
+#endif
+
+            /* Epilogue: out is [rows][KS], so a row's place needs no division. */
+#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+        const u32 k = tile_n * BN + n0 + j / 4 * COL_GAP;
+        if (k >= KS) continue;
+        const float4 add = *(const float4 *)(bias + k);
+#pragma unroll
+        for (int i = 0; i < TM; i++) {
+            const u64 row = row0 + m0 + i / 4 * ROW_GAP + i % 4;
+            if (row >= rows) continue;
+            float4 v = make_float4(acc[i][j] + add.x, acc[i][j + 1] + add.y, acc[i][j + 2] + add.z,
+                                   acc[i][j + 3] + add.w);
+            if (flags & FLAG_RESIDUAL) {
+                const float4 w = *(const float4 *)(residual + row * KS + k);
+                v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
+            }
+            if (flags & FLAG_RELU) {
+                v.x = v.x < 0.0f ? 0.0f : v.x, v.y = v.y < 0.0f ? 0.0f : v.y;
+                v.z = v.z < 0.0f ? 0.0f : v.z, v.w = v.w < 0.0f ? 0.0f : v.w;
+            }
+            *(float4 *)(out + row * KS + k) = v;
+        }
+    }
+}

@@ -1,0 +1,41 @@
+/* Weight packers for the GPU rows: layouts in which output channels lie next to each other. Pure
+ * functions of the op and the given padding; they know no device and allocate nothing.
+ */
+#include "kernel/pack_gpu.h"
+
+#include <string.h>
+
+static size_t taps_of(const lap_op *op) {
+    return op->kind == LAP_OP_CONV ? (size_t)op->r * (size_t)op->s : 1;
+}
+
+static size_t round_up(size_t value, size_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+size_t lap_pack_depth_k_bytes(const lap_op *op, size_t depth_multiple, size_t k_multiple) {
+    size_t depth = round_up(taps_of(op) * (size_t)op->in.cs, depth_multiple);
+    return depth * round_up((size_t)op->out.cs, k_multiple) * sizeof(float);
+}
+
+void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple, const float *w,
+                      float *out) {
+    size_t taps = taps_of(op), c_count = (size_t)op->in.c, k_count = (size_t)op->out.c;
+    size_t row = round_up((size_t)op->out.cs, k_multiple);
+    memset(out, 0, lap_pack_depth_k_bytes(op, depth_multiple, k_multiple));
+    for (size_t k = 0; k < k_count; k++)
+        for (size_t c = 0; c < c_count; c++)
+            for (size_t tap = 0; tap < taps; tap++)
+                out[(tap * (size_t)op->in.cs + c) * row + k] = w[(k * c_count + c) * taps + tap];
+}
+
+size_t lap_pack_ks_cs_bytes(const lap_op *op) {
+    return (size_t)op->out.cs * (size_t)op->in.cs * sizeof(float);
+}
+
+void lap_pack_ks_cs(const lap_op *op, const float *w, float *out) {
+    size_t c_count = (size_t)op->in.c, k_count = (size_t)op->out.c, row = (size_t)op->in.cs;
+    memset(out, 0, lap_pack_ks_cs_bytes(op));
+    for (size_t k = 0; k < k_count; k++)
+        memcpy(out + k * row, w + k * c_count, c_count * sizeof(float));
+}

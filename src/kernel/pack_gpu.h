@@ -1,0 +1,20 @@
+/* Private to src/kernel: weight layouts of the GPU rows. Every function writes all its bytes, zeros
+ * in the padding. */
+#ifndef LAP_KERNEL_PACK_GPU_H
+#define LAP_KERNEL_PACK_GPU_H
+
+#include "net/op.h"
+
+#include <stddef.h>
+
+/* [K][C][R][S] to [R][S][CS] x [K], depth rounded up to depth_multiple, K (its stride) to
+ * k_multiple: the right-hand matrix of an implicit matrix product. */
+size_t lap_pack_depth_k_bytes(const lap_op *op, size_t depth_multiple, size_t k_multiple);
+void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple, const float *w,
+                      float *out);
+
+/* [K][C] to [KS][CS]. */
+size_t lap_pack_ks_cs_bytes(const lap_op *op);
+void lap_pack_ks_cs(const lap_op *op, const float *w, float *out);
+
+#endif

@@ -1,0 +1,348 @@
+/* Rows for GPUs, fp32 FMA: implicit matrix product (convolution, large fully connected), pools, and
+ * a fully connected layer for few images. They refuse CPUs, where such kernels are slow.
+ *
+ * Geometry computed here mirrors the macros of kernels_cl/conv_igemm.cl and
+ * kernels_cu/conv_igemm.cu.
+ */
+#include "kernel/pack_gpu.h"
+#include "kernel/rows.h"
+
+#include <string.h>
+
+/* ---- conv_igemm: what a parameter vector means ---------------------------------------------- */
+
+enum { BM, BN, BK, TM, TN, SPLITK, IGEMM_TUNABLES };
+
+/* Multiprocessors guessed when the API does not tell. */
+#define UNITS_UNKNOWN 32
+#define LOCAL_UNKNOWN 32768
+#define LOCAL_MOST 49152  /* static arrays cannot be larger on any device known */
+#define FC_IGEMM_BATCH 32 /* from here on a matrix product beats a product with a vector */
+
+typedef struct igemm {
+    uint64_t rows, tiles, slices;
+    uint32_t threads, local_bytes, split;
+} igemm;
+
+static uint64_t depth_of(const lap_op *op) {
+    uint64_t taps = op->kind == LAP_OP_CONV ? (uint64_t)op->r * (uint64_t)op->s : 1;
+    return taps * (uint64_t)op->in.cs;
+}
+
+static igemm igemm_of(const lap_case *c) {
+    const int *v = c->params.value;
+    const lap_op *op = c->op;
+    igemm g = {.split = (uint32_t)v[SPLITK]};
+    g.rows = c->n * (op->kind == LAP_OP_CONV ? (uint64_t)op->out.h * (uint64_t)op->out.w : 1);
+    g.tiles = lap_row_ceil_div(g.rows, (uint64_t)v[BM]) *
+              lap_row_ceil_div((uint64_t)op->out.cs, (uint64_t)v[BN]);
+    g.slices = lap_row_ceil_div(depth_of(op), (uint64_t)v[BK]);
+    g.threads = (uint32_t)((v[BM] / v[TM]) * (v[BN] / v[TN]));
+    g.local_bytes = (uint32_t)(2 * (v[BM] + v[BN]) * v[BK]) * (uint32_t)sizeof(float);
+    return g;
+}
+
+static bool group_fits(const lap_device_info *device, uint64_t threads, uint64_t local_bytes) {
+    uint64_t local = device->local_bytes ? device->local_bytes : LOCAL_UNKNOWN;
+    if (local > LOCAL_MOST) local = LOCAL_MOST;
+    if (local_bytes > local) return false;
+    if (device->max_group_size && threads > device->max_group_size) return false;
+    return !device->max_group_dim[0] || threads <= device->max_group_dim[0];
+}
+
+/* The kernel's assumptions: warps of 8 x 4 threads tile the group, and every thread fetches the
+ * same number of whole quads of both operands. */
+static bool shape_valid(const int *v, const igemm *g) {
+    int threads = (int)g->threads;
+    if (v[BM] % 32 || v[BM] / v[TM] % 8 || v[BN] / v[TN] % 4) return false;
+    if (threads < 32 || threads > 512 || v[TM] * v[TN] > 128) return false;
+    if (threads % (v[BK] / 4) || v[BM] * v[BK] / 4 % threads) return false;
+    if (threads % (v[BN] / 4) || v[BN] * v[BK] / 4 % threads) return false;
+    /* Quads in flight take registers beside the sums. */
+    return (v[BM] + v[BN]) * v[BK] / 4 / threads <= 8;
+}
+
+static bool igemm_valid(const lap_case *c) {
+    const int *v = c->params.value;
+    for (int i = 0; i < IGEMM_TUNABLES; i++)
+        if (v[i] <= 0) return false;
+    igemm g = igemm_of(c);
+    if (!shape_valid(v, &g) || !group_fits(c->device, g.threads, g.local_bytes)) return false;
+    if (g.split > g.slices) return false;
+    /* A tile twice as wide as the output does half its work for nothing. */
+    return v[BN] <= 32 || v[BN] < 2 * c->op->out.cs;
+}
+
+/* ---- conv_igemm: default parameters --------------------------------------------------------- */
+
+/* Tiles that defaults choose from, with the share of FMA among the inner loop's instructions. */
+static const struct tile {
+    int bm, bn, bk, tm, tn;
+    double share;
+} tiles[] = {
+    {128, 128, 16, 8, 8, 0.83}, {128, 64, 16, 8, 8, 0.79}, {128, 64, 8, 8, 8, 0.75},
+    {64, 64, 16, 8, 4, 0.74},   {64, 64, 16, 4, 4, 0.67},  {64, 32, 16, 4, 4, 0.65},
+    {32, 64, 16, 4, 4, 0.65},   {32, 32, 16, 4, 4, 0.63},
+};
+
+static const int splits[] = {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32};
+
+/* Groups that registers let a multiprocessor hold, as the CUDA kernel asks for. */
+static uint64_t resident_groups(const int *v, const igemm *g) {
+    int sums = v[TM] * v[TN];
+    uint32_t registers = sums <= 16 ? 64 : sums <= 32 ? 96 : sums <= 64 ? 128 : 255;
+    uint32_t groups = 65536 / (registers * g->threads);
+    return groups ? groups : 1;
+}
+
+/* Estimated clocks of a launch on a multiprocessor with 128 lanes. Only ratios matter: more warps
+ * hide more latency, a slice never takes less than a trip to the second-level cache, and parts of a
+ * tile must be written, read and added. */
+static double igemm_clocks(const lap_case *c, double share) {
+    const int *v = c->params.value;
+    igemm g = igemm_of(c);
+    uint64_t units = c->device->units ? c->device->units : UNITS_UNKNOWN;
+    uint64_t groups = g.tiles * g.split, busy = lap_row_ceil_div(groups, units);
+    uint64_t resident = resident_groups(v, &g);
+    if (busy < resident) resident = busy;
+    double warps = (double)(resident * g.threads) / 32;
+    double rate = 128 * share * warps / (warps + 3);
+    double slice = (double)resident * v[BM] * v[BN] * v[BK] / rate;
+    if (slice < 600) slice = 600;
+    double rounds = (double)lap_row_ceil_div(busy, resident);
+    double clocks = rounds * (double)lap_row_ceil_div(g.slices, g.split) * slice + 1500;
+    double quads = (double)v[BM] * v[BN] / g.threads / 4;
+    return g.split > 1 ? clocks + 2500 + 50 * quads * g.split : clocks;
+}
+
+/* Compilers that give a thread about 128 values keep 4 x 4 sums in registers, not 8 x 8. */
+static bool small_registers(const lap_device_info *device) {
+    return strstr(device->vendor, "Intel") != NULL;
+}
+
+static void igemm_defaults(const lap_case *c, lap_params *params) {
+    lap_case trial = *c;
+    double best = 0;
+    /* What every device accepts: 64 threads, 8 KiB. */
+    *params =
+        (lap_params){.value = {[BM] = 32, [BN] = 32, [BK] = 16, [TM] = 4, [TN] = 4, [SPLITK] = 1}};
+    for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
+        const struct tile *tile = &tiles[t];
+        if (small_registers(c->device) && tile->tm * tile->tn > 16) continue;
+        for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
+            trial.params = (lap_params){
+                .value = {tile->bm, tile->bn, tile->bk, tile->tm, tile->tn, splits[s]}};
+            if (!igemm_valid(&trial)) continue;
+            double clocks = igemm_clocks(&trial, tile->share);
+            if (best > 0 && !(clocks < best)) continue;
+            best = clocks;
+            *params = trial.params;
+        }
+    }
+}
+
+/* ---- conv_igemm: the row's other functions -------------------------------------------------- */
+
+static bool is_gpu(const lap_device_info *device) {
+    return device->type == LAP_DEVICE_GPU || device->type == LAP_DEVICE_ACCELERATOR;
+}
+
+static bool igemm_accepts(const lap_case *c) {
+    const lap_op *op = c->op;
+    if (!is_gpu(c->device) || !group_fits(c->device, 64, 8192)) return false;
+    if (op->kind == LAP_OP_FC) return op->in.h * op->in.w == 1 && c->n >= FC_IGEMM_BATCH;
+    return op->r <= 16 && op->s <= 16;
+}
+
+static bool igemm_grid(const lap_case *c, lap_grid *grid) {
+    igemm g = igemm_of(c);
+    if (c->n == 0 || g.tiles > INT32_MAX) return false;
+    *grid = (lap_grid){.groups = {(uint32_t)g.tiles, g.split, 1}, .local = {g.threads, 1, 1}};
+    return true;
+}
+
+static size_t igemm_packed_bytes(const lap_case *c) {
+    const int *v = c->params.value;
+    return lap_pack_depth_k_bytes(c->op, (size_t)v[BK], (size_t)v[BN]);
+}
+
+static void igemm_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
+    const int *v = c->params.value;
+    lap_pack_depth_k(c->op, (size_t)v[BK], (size_t)v[BN], weights->w, out);
+}
+
+/* One ticket counter a tile, then the partial sums. */
+static uint64_t igemm_scratch_bytes(const lap_case *c) {
+    const int *v = c->params.value;
+    igemm g = igemm_of(c);
+    if (g.split == 1) return 0;
+    uint64_t counters = lap_row_ceil_div(g.tiles, 64) * 64;
+    return (counters + g.tiles * g.split * (uint64_t)(v[BM] * v[BN])) * sizeof(float);
+}
+
+#define IGEMM_COMMON                                                                               \
+    .precisions = LAP_ROW_FP32,                                                                    \
+    .tunables = {[BM] = {"BM", 4, {32, 64, 128, 256}},                                             \
+                 [BN] = {"BN", 3, {32, 64, 128}},                                                  \
+                 [BK] = {"BK", 3, {8, 16, 32}},                                                    \
+                 [TM] = {"TM", 3, {4, 8, 16}},                                                     \
+                 [TN] = {"TN", 2, {4, 8}},                                                         \
+                 [SPLITK] = {"SPLITK", 12, {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32}}},            \
+    .tunable_count = IGEMM_TUNABLES,                                                               \
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_igemm", igemm_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,    \
+                                    LAP_ROLE_BIAS, LAP_ROLE_RESIDUAL, LAP_ROLE_OUT,                \
+                                    LAP_ROLE_SCRATCH, LAP_ROLE_N, LAP_ROLE_FLAGS)},                \
+    .stage_count = 1, .accepts = igemm_accepts, .defaults = igemm_defaults, .valid = igemm_valid,  \
+    .packed_bytes = igemm_packed_bytes, .pack = igemm_pack, .scratch_bytes = igemm_scratch_bytes,  \
+    .scratch_zeroed = true
+
+const lap_kernel_row lap_row_conv_igemm = {
+    .id = "conv_igemm",
+    .about = "implicit matrix product, tiles in local memory, optionally split along the depth",
+    .kind = LAP_OP_CONV,
+    IGEMM_COMMON,
+};
+
+const lap_kernel_row lap_row_fc_igemm = {
+    .id = "fc_igemm",
+    .about = "conv_igemm on images of one pixel, for large batches",
+    .kind = LAP_OP_FC,
+    IGEMM_COMMON,
+};
+
+/* ---- pools ---------------------------------------------------------------------------------- */
+
+#define MAXPOOL_GROUP 128 /* GROUP in maxpool_g */
+#define AVGPOOL_WIDTH 16  /* WIDTH in avgpool_g */
+
+/* CUDA's limit for the second grid dimension; kernels stride over the rest. */
+static uint32_t grid_rows(uint64_t count) {
+    return count < 65535 ? (uint32_t)count : 65535;
+}
+
+static bool grid_of(const lap_case *c, uint64_t groups, uint64_t rows, uint32_t local,
+                    lap_grid *grid) {
+    if (c->n == 0 || groups == 0 || groups > INT32_MAX) return false;
+    *grid = (lap_grid){.groups = {(uint32_t)groups, grid_rows(rows), 1}, .local = {local, 1, 1}};
+    return true;
+}
+
+static bool maxpool_accepts(const lap_case *c) {
+    return is_gpu(c->device) && group_fits(c->device, MAXPOOL_GROUP, 0);
+}
+
+static bool maxpool_grid(const lap_case *c, lap_grid *grid) {
+    uint64_t quads = lap_tensor_stored(&c->op->out) / 4;
+    return grid_of(c, lap_row_ceil_div(quads, MAXPOOL_GROUP), c->n, MAXPOOL_GROUP, grid);
+}
+
+const lap_kernel_row lap_row_maxpool_g = {
+    .id = "maxpool_g",
+    .about = "four channels of a pixel a work-item",
+    .kind = LAP_OP_MAXPOOL,
+    .precisions = LAP_ROW_FP32,
+    .stages = {LAP_ROW_STAGE_KERNEL("maxpool_g", maxpool_grid, 3, LAP_ROLE_IN, LAP_ROLE_OUT,
+                                    LAP_ROLE_N)},
+    .stage_count = 1,
+    .accepts = maxpool_accepts,
+    .defaults = lap_row_defaults_none,
+    .valid = lap_row_valid_all,
+};
+
+static uint32_t avgpool_threads(const lap_case *c) {
+    return (uint32_t)c->params.value[0] * AVGPOOL_WIDTH;
+}
+
+static bool avgpool_valid(const lap_case *c) {
+    uint32_t threads = avgpool_threads(c);
+    return c->params.value[0] > 0 && group_fits(c->device, threads, threads * 16);
+}
+
+static bool avgpool_accepts(const lap_case *c) {
+    return is_gpu(c->device) && group_fits(c->device, 64, 1024);
+}
+
+static void avgpool_defaults(const lap_case *c, lap_params *params) {
+    lap_case trial = *c;
+    *params = (lap_params){.value = {4}};
+    trial.params.value[0] = 16;
+    if (c->op->in.h * c->op->in.w >= 16 && avgpool_valid(&trial)) *params = trial.params;
+}
+
+static bool avgpool_grid(const lap_case *c, lap_grid *grid) {
+    uint64_t groups = lap_row_ceil_div((uint64_t)c->op->in.cs, 4 * AVGPOOL_WIDTH);
+    return grid_of(c, groups, c->n, avgpool_threads(c), grid);
+}
+
+const lap_kernel_row lap_row_avgpool_g = {
+    .id = "avgpool_g",
+    .about = "rows of a group sum pixels side by side, then a fixed tree",
+    .kind = LAP_OP_AVGPOOL,
+    .precisions = LAP_ROW_FP32,
+    .tunables = {{"ROWS", 4, {4, 8, 16, 32}}},
+    .tunable_count = 1,
+    .stages = {LAP_ROW_STAGE_KERNEL("avgpool_g", avgpool_grid, 3, LAP_ROLE_IN, LAP_ROLE_OUT,
+                                    LAP_ROLE_N)},
+    .stage_count = 1,
+    .accepts = avgpool_accepts,
+    .defaults = avgpool_defaults,
+    .valid = avgpool_valid,
+};
+
+/* ---- fc_g ----------------------------------------------------------------------------------- */
+
+enum { LANES, OUTPUTS, IMAGES, FC_TUNABLES };
+
+static bool fc_valid(const lap_case *c) {
+    const int *v = c->params.value;
+    if (v[LANES] <= 0 || v[OUTPUTS] <= 0 || v[IMAGES] <= 0) return false;
+    uint64_t threads = (uint64_t)(v[LANES] * v[OUTPUTS]);
+    return threads >= 32 && group_fits(c->device, threads, threads * (uint64_t)v[IMAGES] * 4);
+}
+
+static bool fc_accepts(const lap_case *c) {
+    return is_gpu(c->device) && c->op->in.h * c->op->in.w == 1 && group_fits(c->device, 64, 2048);
+}
+
+static void fc_defaults(const lap_case *c, lap_params *params) {
+    int images = c->n >= 8 ? 8 : c->n >= 4 ? 4 : c->n >= 2 ? 2 : 1;
+    *params = (lap_params){.value = {[LANES] = 32, [OUTPUTS] = 2, [IMAGES] = images}};
+    lap_case trial = *c;
+    trial.params = *params;
+    trial.params.value[OUTPUTS] = 4;
+    if (fc_valid(&trial)) *params = trial.params;
+}
+
+static bool fc_grid(const lap_case *c, lap_grid *grid) {
+    const int *v = c->params.value;
+    uint64_t groups = lap_row_ceil_div((uint64_t)c->op->out.cs, (uint64_t)v[OUTPUTS]);
+    uint64_t rows = lap_row_ceil_div(c->n, (uint64_t)v[IMAGES]);
+    return grid_of(c, groups, rows, (uint32_t)(v[LANES] * v[OUTPUTS]), grid);
+}
+
+static size_t fc_packed_bytes(const lap_case *c) {
+    return lap_pack_ks_cs_bytes(c->op);
+}
+
+static void fc_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
+    lap_pack_ks_cs(c->op, weights->w, out);
+}
+
+const lap_kernel_row lap_row_fc_g = {
+    .id = "fc_g",
+    .about = "lanes of a group share an output, for few images",
+    .kind = LAP_OP_FC,
+    .precisions = LAP_ROW_FP32,
+    .tunables = {[LANES] = {"LANES", 4, {8, 16, 32, 64}},
+                 [OUTPUTS] = {"OUTPUTS", 4, {1, 2, 4, 8}},
+                 [IMAGES] = {"IMAGES", 4, {1, 2, 4, 8}}},
+    .tunable_count = FC_TUNABLES,
+    .stages = {LAP_ROW_STAGE_KERNEL("fc_g", fc_grid, 5, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+                                    LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_N)},
+    .stage_count = 1,
+    .accepts = fc_accepts,
+    .defaults = fc_defaults,
+    .valid = fc_valid,
+    .packed_bytes = fc_packed_bytes,
+    .pack = fc_pack,
+};
