@@ -108,8 +108,7 @@ static const double tail_den[8] = {1.0,
                                    1.42151175831644588870e-7,
                                    2.04426310338993978564e-15};
 
-double lap_rng_normal(uint64_t seed, uint64_t stream, uint64_t index) {
-    double p = lap_rng_uniform(seed, stream, index);
+double lap_rng_quantile(double p) {
     double q = p - 0.5;
     if (q >= -0.425 && q <= 0.425) {
         double r = 0.180625 - q * q;
@@ -123,6 +122,10 @@ double lap_rng_normal(uint64_t seed, uint64_t stream, uint64_t index) {
         x = horner(tail_num, r - 5.0) / horner(tail_den, r - 5.0);
     }
     return q < 0.0 ? -x : x;
+}
+
+double lap_rng_normal(uint64_t seed, uint64_t stream, uint64_t index) {
+    return lap_rng_quantile(lap_rng_uniform(seed, stream, index));
 }
 
 uint64_t lap_rng_stream(const char *name) {

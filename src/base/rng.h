@@ -16,6 +16,8 @@
 void lap_rng_block(uint64_t seed, uint64_t stream, uint64_t index, uint32_t out[4]);
 double lap_rng_uniform(uint64_t seed, uint64_t stream, uint64_t index);
 double lap_rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
+/* The inverse normal CDF that lap_rng_normal uses; p in (0, 1). */
+double lap_rng_quantile(double p);
 /* 64-bit FNV-1a of a name: the documented way from a tensor's name to a stream number. */
 uint64_t lap_rng_stream(const char *name);
 

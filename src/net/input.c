@@ -1,8 +1,12 @@
 /* Input images: synthetic ones, or those of a .npy file.
  *
- * Synthetic image i of seed S: element j (order [channel][row][column]) is lap_rng_normal(S,
- * lap_rng_stream("input") + i, j), the sum modulo 2^64, rounded once to float. An image therefore
- * depends on its own number only, not on how many are made or in which order.
+ * Synthetic image i of seed S: element j (order [channel][row][column]) of channel c is
+ *     0.5 * lap_rng_normal(S, A + i, j) + sqrt(0.75) * lap_rng_normal(S, B + i, c)
+ * with A = lap_rng_stream("input"), B = lap_rng_stream("input.cast"), both sums modulo 2^64, in
+ * double, rounded once to float. Each element is standard normal. The second term, a colour cast,
+ * is there because pure noise all looks alike to a network: without it nearly every image
+ * would get the same class. An image depends on its own number only, not on how many are made or in
+ * which order.
  */
 #include "base/rng.h"
 #include "base/text.h"
@@ -26,6 +30,7 @@ struct lap_input {
     uint64_t images; /* in the file */
     uint64_t data;   /* file offset of the first image */
     uint64_t values; /* per image */
+    uint64_t channels;
 };
 
 static lap_status open_npy(lap_input *input, int channels, int height, int width, lap_error *err) {
@@ -72,6 +77,7 @@ lap_status lap_input_open(const char *spec, int channels, int height, int width,
     input->fd = -1;
     input->seed = seed;
     input->images = UINT64_MAX;
+    input->channels = (uint64_t)channels;
     input->values = (uint64_t)channels * (uint64_t)height * (uint64_t)width;
     if (!synthetic) {
         lap_status status = open_npy(input, channels, height, width, err);
@@ -106,9 +112,13 @@ static lap_status read_image(const lap_input *input, uint64_t index, float *out,
 lap_status lap_input_image(const lap_input *input, uint64_t index, float *out, lap_error *err) {
     if (!input || !out) return LAP_FAIL(err, LAP_E_ARG, "lap_input_image: input or out is NULL");
     if (input->fd >= 0) return read_image(input, index % input->images, out, err);
-    uint64_t stream = lap_rng_stream("input") + index;
-    for (uint64_t j = 0; j < input->values; j++)
-        out[j] = (float)lap_rng_normal(input->seed, stream, j);
+    uint64_t noise = lap_rng_stream("input") + index, cast = lap_rng_stream("input.cast") + index;
+    uint64_t plane = input->values / input->channels;
+    for (uint64_t c = 0; c < input->channels; c++) {
+        double offset = sqrt(0.75) * lap_rng_normal(input->seed, cast, c);
+        for (uint64_t j = c * plane; j < (c + 1) * plane; j++)
+            out[j] = (float)(0.5 * lap_rng_normal(input->seed, noise, j) + offset);
+    }
     return LAP_OK;
 }
 

@@ -36,8 +36,9 @@ lap_status lap_weights_export(const lap_net *net, uint64_t seed, const char *pat
                               lap_error *err);
 
 /* Input images, float NCHW, one after the other.
- * spec: "synthetic:SEED" — image i is generated from (SEED, i), standard normal — or a path to a
- * .npy (float32, C order, shape [n,3,h,w]); then image i is the file's image i mod n.
+ * spec: "synthetic:SEED" — image i is generated from (SEED, i), every element standard normal (the
+ * exact definition is in input.c) — or a path to a .npy (float32, C order, shape [n,3,h,w]); then
+ * image i is the file's image i mod n.
  * Writes count images of 3*h*w floats to out. */
 typedef struct lap_input lap_input;
 lap_status lap_input_open(const char *spec, int channels, int height, int width, lap_input **out,

@@ -1,0 +1,112 @@
+/* warmlap weights: writes the synthetic weights to a file that PyTorch can load. Parses, calls
+ * src/net, prints; computes nothing itself. */
+#include "app/commands.h"
+#include "base/text.h"
+#include "net/weights.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { EXIT_OK = 0, EXIT_WRITE = 1, EXIT_USAGE = 2 };
+
+static const char usage[] =
+    "Usage: warmlap weights --export FILE [--seed N] [--model NAME] [--force]\n"
+    "\n"
+    "Write a network's synthetic weights as a .safetensors state dict with torchvision's names,\n"
+    "batch norm not folded; torchvision.models.resnet18().load_state_dict(...) takes it strictly.\n"
+    "Prints the number of parameters and the hash of the folded set, as result files show it.\n"
+    "\n"
+    "  --export FILE   where to write; an existing file is refused\n"
+    "  --seed N        the set weights = synthetic:N uses (default 1)\n"
+    "  --model NAME    the network (default resnet18)\n"
+    "  --force         overwrite an existing file\n"
+    "  --help          this text\n";
+
+typedef struct options {
+    const char *path, *model;
+    uint64_t seed;
+    bool force, help;
+} options;
+
+static void complain(const lap_error *err) {
+    char text[2048];
+    lap_error_text(err, text, sizeof text);
+    fprintf(stderr, "warmlap weights: %s\n", text);
+}
+
+/* The value of option name when argv[*i] is it, as "--name VALUE" or "--name=VALUE"; NULL if it is
+ * another option. A value that is not there is the empty string. */
+static const char *option_value(int argc, char **argv, int *i, const char *name) {
+    size_t n = strlen(name);
+    if (strncmp(argv[*i], name, n) != 0) return NULL;
+    if (argv[*i][n] == '=') return argv[*i] + n + 1;
+    if (argv[*i][n] != '\0') return NULL;
+    if (*i + 1 >= argc) return "";
+    return argv[++*i];
+}
+
+static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
+    static const char *const known[] = {"--export", "--seed", "--model", "--force", "--help"};
+    *to = (options){.model = "resnet18", .seed = 1};
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value;
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            to->help = true;
+            return LAP_OK;
+        }
+        if (strcmp(word, "--force") == 0) {
+            to->force = true;
+        } else if ((value = option_value(argc, argv, &i, "--export"))) {
+            to->path = value;
+        } else if ((value = option_value(argc, argv, &i, "--model"))) {
+            to->model = value;
+        } else if ((value = option_value(argc, argv, &i, "--seed"))) {
+            if (!lap_parse_u64(value, &to->seed))
+                return LAP_FAIL(err, LAP_E_CONFIG,
+                                "--seed \"%s\": expected a whole number, 0 to 2^64-1", value);
+        } else {
+            const char *near = lap_text_closest(word, known, sizeof known / sizeof known[0]);
+            return LAP_FAIL(err, LAP_E_CONFIG, "unknown argument \"%s\"%s%s (see --help)", word,
+                            near ? ": did you mean " : "", near ? near : "");
+        }
+    }
+    if (!to->path || !to->path[0])
+        return LAP_FAIL(err, LAP_E_CONFIG, "--export FILE is needed (see --help)");
+    return LAP_OK;
+}
+
+static lap_status export_weights(const options *how, const lap_net *net, lap_error *err) {
+    char spec[48];
+    snprintf(spec, sizeof spec, "synthetic:%llu", (unsigned long long)how->seed);
+    lap_weights *weights;
+    LAP_TRY(lap_weights_load(net, spec, &weights, err));
+    lap_status status = lap_weights_export(net, how->seed, how->path, how->force, err);
+    if (status == LAP_OK)
+        printf("%s: %s, %s, %llu parameters, hash %s\n", how->path, net->model, spec,
+               (unsigned long long)lap_net_parameters(net), weights->hash);
+    lap_weights_free(weights);
+    return status;
+}
+
+int cmd_weights(int argc, char **argv) {
+    options how;
+    lap_error err = {0};
+    if (parse(argc, argv, &how, &err) != LAP_OK) {
+        complain(&err);
+        return EXIT_USAGE;
+    }
+    if (how.help) {
+        fputs(usage, stdout);
+        return EXIT_OK;
+    }
+    /* The weights do not depend on the image size. */
+    lap_net *net;
+    lap_status status = lap_net_build(how.model, 224, 224, &net, &err);
+    if (status == LAP_OK) {
+        status = export_weights(&how, net, &err);
+        lap_net_free(net);
+    }
+    if (status == LAP_OK) return EXIT_OK;
+    complain(&err);
+    return status == LAP_E_CONFIG ? EXIT_USAGE : EXIT_WRITE;
+}
