@@ -91,6 +91,20 @@ static void test_failing_queries(void **state) {
     assert_int_equal(rig_enumerate()->devices[0].max_group_dim[0], 0);
 }
 
+/* A device that claims to be several things at once is a simulator, not a GPU to prefer. */
+static void test_types(void **state) {
+    (void)state;
+    staged.device_type = CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT;
+    assert_int_equal(rig_enumerate()->devices[0].type, LAP_DEVICE_GPU);
+    staged.device_type = CL_DEVICE_TYPE_ACCELERATOR;
+    assert_int_equal(rig_enumerate()->devices[0].type, LAP_DEVICE_ACCELERATOR);
+    staged.device_type = CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_ACCELERATOR;
+    assert_int_equal(rig_enumerate()->devices[0].type, LAP_DEVICE_OTHER);
+    staged.device_type = CL_DEVICE_TYPE_CPU;
+    assert_int_equal(rig_enumerate()->devices[0].type, LAP_DEVICE_CPU);
+    assert_true(rig_enumerate()->devices[0].host_memory);
+}
+
 static void test_old_version(void **state) {
     (void)state;
     size_t devices = rig_enumerate()->count;
@@ -106,7 +120,7 @@ static void test_version_text(void **state) {
     (void)state;
     char text[256];
     lap_opencl_ops.version(text, sizeof text);
-    assert_non_null(strstr(text, "OpenCL ICD loader"));
+    assert_non_null(strstr(text, "OpenCL ICD Loader"));
     assert_non_null(strstr(text, "headers "));
     assert_non_null(strstr(text, "CLBlast"));
     lap_opencl_ops.version(text, 8);
@@ -120,6 +134,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_empty_platform_first, rig_unstage),
         cmocka_unit_test_teardown(test_names, rig_unstage),
         cmocka_unit_test_teardown(test_failing_queries, rig_unstage),
+        cmocka_unit_test_teardown(test_types, rig_unstage),
         cmocka_unit_test_teardown(test_old_version, rig_unstage),
         cmocka_unit_test_teardown(test_version_text, rig_unstage),
     };

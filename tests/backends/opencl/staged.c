@@ -61,6 +61,8 @@ REAL(cl_int, clGetDeviceInfo, cl_device_id device, cl_device_info what, size_t s
     if (what == CL_DEVICE_VERSION && staged.device_version)
         return answer(staged.device_version, strlen(staged.device_version) + 1, size, value,
                       needed);
+    if (what == CL_DEVICE_TYPE && staged.device_type)
+        return answer(&staged.device_type, sizeof staged.device_type, size, value, needed);
     return __real_clGetDeviceInfo(device, what, size, value, needed);
 }
 

@@ -35,6 +35,7 @@ typedef struct staged_calls {
     size_t device_name_size;    /* … exactly so many, with or without a NUL */
     cl_device_info fail_query;  /* this device query gives CL_INVALID_VALUE */
     const char *device_version; /* CL_DEVICE_VERSION */
+    cl_device_type device_type; /* CL_DEVICE_TYPE */
     /* counted */
     size_t events_made, events_retained, events_released, args_set, fills;
     char options[1024]; /* of the last build */
