@@ -37,7 +37,7 @@ static void test_empty_platform_first(void **state) {
     assert_string_equal(selector, "opencl:0:0");
 
     staged.empty_platform = CL_DEVICE_NOT_FOUND;
-    const lap_list_builder *list = rig_enumerate();
+    const lap_device_list *list = rig_enumerate();
     assert_int_equal(list->count, devices);
     assert_string_equal(list->devices[0].selector, "opencl:1:0");
     assert_int_equal(list->note_count, notes + 1);

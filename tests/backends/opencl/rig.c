@@ -2,42 +2,28 @@
 #include "rig.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static lap_list_builder list;
+static lap_device_list *list;
 
-lap_status lap_list_add_device(lap_list_builder *builder, const lap_device_info *info,
-                               lap_error *err) {
-    (void)err;
-    if (builder->count < RIG_MAX) builder->devices[builder->count++] = *info;
-    return LAP_OK;
-}
-
-lap_status lap_list_add_note(lap_list_builder *builder, const char *backend, const char *platform,
-                             lap_error *err, const char *format, ...) {
-    (void)err;
-    if (builder->note_count == RIG_MAX) return LAP_OK;
-    lap_device_note *note = &builder->notes[builder->note_count++];
-    snprintf(note->backend, sizeof note->backend, "%s", backend);
-    snprintf(note->platform, sizeof note->platform, "%s", platform);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(note->reason, sizeof note->reason, format, args);
-    va_end(args);
-    return LAP_OK;
-}
-
-const lap_list_builder *rig_enumerate(void) {
+const lap_device_list *rig_enumerate(void) {
     lap_error err = {0};
-    memset(&list, 0, sizeof list);
-    if (lap_opencl_ops.enumerate(&list, &err) != LAP_OK) fprintf(stderr, "%s\n", err.message);
-    return &list;
+    lap_device_list_free(list);
+    list = NULL;
+    if (lap_device_enumerate(&list, &err) != LAP_OK) fail_msg("%s", err.message);
+    return list;
+}
+
+static void drop_list(void) {
+    lap_device_list_free(list);
 }
 
 bool rig_has_device(void) {
+    atexit(drop_list);
     rig_enumerate();
-    if (list.count > 0) return true;
-    printf("skipped: %s\n", list.note_count ? list.notes[0].reason : "no OpenCL device");
+    if (list->count > 0) return true;
+    printf("skipped: %s\n", list->note_count ? list->notes[0].reason : "no OpenCL device");
     return false;
 }
 
@@ -45,7 +31,7 @@ int rig_setup(void **state) {
     static rig r;
     memset(&r, 0, sizeof r);
     if (rig_enumerate()->count == 0) return -1;
-    r.info = list.devices[0];
+    r.info = list->devices[0];
     if (lap_opencl_ops.open(&r.info, &r.device, &r.err) != LAP_OK ||
         lap_opencl_ops.queue_new(r.device, &r.queue, &r.err) != LAP_OK) {
         fprintf(stderr, "%s\n", r.err.message);

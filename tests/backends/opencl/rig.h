@@ -1,4 +1,4 @@
-/* What the OpenCL tests share: a list to enumerate into, an opened first device, small helpers. */
+/* What the OpenCL tests share: the list of devices, an opened first device, small helpers. */
 #ifndef LAP_TESTS_OPENCL_RIG_H
 #define LAP_TESTS_OPENCL_RIG_H
 
@@ -14,17 +14,8 @@
 
 extern const lap_device_ops lap_opencl_ops;
 
-enum { RIG_MAX = 16 };
-
-struct lap_list_builder {
-    lap_device_info devices[RIG_MAX];
-    size_t count;
-    lap_device_note notes[RIG_MAX];
-    size_t note_count;
-};
-
-/* Enumerate into a static list (valid until the next call). */
-const lap_list_builder *rig_enumerate(void);
+/* Enumerate, this backend only; the list is valid until the next call. */
+const lap_device_list *rig_enumerate(void);
 
 typedef struct rig {
     lap_device_info info;
