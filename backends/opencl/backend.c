@@ -1,7 +1,7 @@
 /* The OpenCL backend's operation table, and the versions of what it was built on. */
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS /* clGetExtensionFunctionAddress: needs no platform */
 #include "opencl.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 
 extern const lap_device_ops lap_opencl_ops;
@@ -43,16 +43,18 @@ static void loader_text(char *buffer, size_t size) {
     union { /* ISO C has no conversion from an object pointer to a function pointer */
         void *object;
         info_function function;
-    } entry = {.object = dlsym(RTLD_DEFAULT, "clGetICDLoaderInfoOCLICD")};
+    } entry = {.object = NULL};
+    LAP_CL_IGNORE(
+        (entry.object = clGetExtensionFunctionAddress("clGetICDLoaderInfoOCLICD"), CL_SUCCESS));
     char name[64] = "", version[64] = "";
-    snprintf(buffer, size, "OpenCL ICD loader");
+    snprintf(buffer, size, "OpenCL ICD Loader");
     if (!entry.object) return;
     lap_status status = LAP_CL(NULL, LAP_CL_QUERY, "asking the loader's name",
                                entry.function(ICDL_NAME, sizeof name - 1, name, NULL));
     if (status == LAP_OK)
         status = LAP_CL(NULL, LAP_CL_QUERY, "asking the loader's version",
                         entry.function(ICDL_VERSION, sizeof version - 1, version, NULL));
-    if (status == LAP_OK) snprintf(buffer, size, "OpenCL ICD loader %s %s", name, version);
+    if (status == LAP_OK) snprintf(buffer, size, "%s %s", name, version);
 }
 
 void lap_cl_version(char *buffer, size_t size) {

@@ -130,13 +130,21 @@ static uint32_t to_u32(size_t value) {
 
 /* ---- the description ------------------------------------------------------------------------ */
 
+/* A set: CL_DEVICE_TYPE_DEFAULT may be in it too. Simulators claim to be everything at once; such a
+ * device must not be preferred as a GPU would be. */
 static lap_device_type device_type(cl_device_id device) {
-    cl_device_type type; /* a set: CL_DEVICE_TYPE_DEFAULT may be in it too */
+    cl_device_type type;
     lap_cl_device_value(device, CL_DEVICE_TYPE, &type, sizeof type);
-    if (type & CL_DEVICE_TYPE_GPU) return LAP_DEVICE_GPU;
-    if (type & CL_DEVICE_TYPE_CPU) return LAP_DEVICE_CPU;
-    if (type & CL_DEVICE_TYPE_ACCELERATOR) return LAP_DEVICE_ACCELERATOR;
-    return LAP_DEVICE_OTHER;
+    switch (type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_ACCELERATOR)) {
+    case CL_DEVICE_TYPE_GPU:
+        return LAP_DEVICE_GPU;
+    case CL_DEVICE_TYPE_CPU:
+        return LAP_DEVICE_CPU;
+    case CL_DEVICE_TYPE_ACCELERATOR:
+        return LAP_DEVICE_ACCELERATOR;
+    default:
+        return LAP_DEVICE_OTHER;
+    }
 }
 
 /* "OpenCL 3.0 CUDA" -> "OpenCL 3.0" */

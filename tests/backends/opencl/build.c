@@ -1,0 +1,112 @@
+/* Compiling: options, defines, kernel facts, and build logs of every kind of brokenness. */
+#include "rig.h"
+
+#include <locale.h>
+#include <string.h>
+
+static const char good[] = "__kernel void k(__global int *out) {\n"
+                           "    __local int t[64];\n"
+                           "    t[get_local_id(0)] = VALUE;\n"
+                           "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                           "    out[get_global_id(0)] = t[0] + (OTHER);\n"
+                           "}\n";
+static const char bad[] = "__kernel void k(__global int *out) { out[0] = no_such_name; }\n";
+
+static lap_status build(rig *r, const char *source, const char *entry, void **kernel,
+                        lap_kernel_info *info) {
+    const lap_define defines[] = {{"VALUE", 1234567}, {"OTHER", -4}};
+    lap_build b = {
+        .stem = "stem_x", .source = source, .entry = entry, .defines = defines, .define_count = 2};
+    return lap_opencl_ops.kernel_build(r->device, &b, kernel, info, &r->err);
+}
+
+static void check_value(rig *r) {
+    void *kernel = NULL, *out = rig_buffer(r, 64);
+    lap_kernel_info info;
+    rig_ok(r, build(r, good, "k", &kernel, &info));
+    assert_string_equal(staged.options, "-cl-std=CL1.2 -DVALUE=1234567 -DOTHER=-4");
+    lap_raw_launch launch = {.groups = {1, 1, 1}, .local = {1, 1, 1}, .arg_count = 1};
+    launch.args[0] = rig_buffer_arg(out);
+    rig_ok(r, lap_opencl_ops.enqueue(r->queue, kernel, &launch, &r->err));
+    int32_t got = 0;
+    rig_ok(r, lap_opencl_ops.buffer_read(r->queue, out, 0, &got, 4, &r->err));
+    assert_int_equal(got, 1234563);
+    assert_in_range(info.max_group_size, 1, r->info.max_group_size);
+    assert_true(info.local_bytes >= 256);
+    lap_opencl_ops.buffer_free(out);
+    lap_opencl_ops.kernel_free(kernel);
+}
+
+static void test_defines(void **state) {
+    check_value(*state);
+}
+
+/* Grouping or decimal commas of a locale must not reach the compiler. */
+static void test_defines_under_other_locale(void **state) {
+    bool set = setlocale(LC_ALL, "de_DE.UTF-8") || setlocale(LC_ALL, "fr_FR.UTF-8");
+    if (!set) skip();
+    check_value(*state);
+    setlocale(LC_ALL, "C");
+}
+
+static void test_error_log(void **state) {
+    rig *r = *state;
+    void *kernel = (void *)state;
+    lap_kernel_info info;
+    assert_int_equal(build(r, bad, "k", &kernel, &info), LAP_E_BUILD);
+    assert_null(kernel);
+    assert_int_equal(r->err.native, CL_BUILD_PROGRAM_FAILURE);
+    assert_string_equal(r->err.native_name, "CL_BUILD_PROGRAM_FAILURE");
+    assert_string_equal(r->err.call, "clBuildProgram");
+    assert_non_null(strstr(r->err.message, "stem_x"));
+    assert_non_null(strstr(r->err.message, "-DVALUE=1234567"));
+    assert_non_null(strstr(r->err.message, "no_such_name")); /* the driver's own words */
+}
+
+static void expect_text(rig *r, log_mode mode, const char *text) {
+    void *kernel = NULL;
+    lap_kernel_info info;
+    staged.log = mode;
+    assert_int_equal(build(r, bad, "k", &kernel, &info), LAP_E_BUILD);
+    assert_null(kernel);
+    assert_non_null(strstr(r->err.message, text));
+}
+
+static void test_broken_logs(void **state) {
+    rig *r = *state;
+    expect_text(r, LOG_ERROR, "no build log");
+    expect_text(r, LOG_EMPTY, "no build log");
+    expect_text(r, LOG_ONE_BYTE, "empty build log");
+    expect_text(r, LOG_HUGE, "xxxx");
+}
+
+static void test_late_failure(void **state) {
+    rig *r = *state;
+    void *kernel = NULL;
+    lap_kernel_info info;
+    staged.build_fails_late = true;
+    assert_int_equal(build(r, good, "k", &kernel, &info), LAP_E_BUILD);
+    assert_null(kernel);
+}
+
+static void test_missing_entry(void **state) {
+    rig *r = *state;
+    void *kernel = NULL;
+    lap_kernel_info info;
+    assert_int_equal(build(r, good, "absent", &kernel, &info), LAP_E_BUILD);
+    assert_null(kernel);
+    assert_non_null(strstr(r->err.message, "absent"));
+    assert_non_null(strstr(r->err.message, "stem_x"));
+    assert_string_equal(r->err.call, "clCreateKernel");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_teardown(test_defines, rig_unstage),
+    cmocka_unit_test_teardown(test_defines_under_other_locale, rig_unstage),
+    cmocka_unit_test_teardown(test_error_log, rig_unstage),
+    cmocka_unit_test_teardown(test_broken_logs, rig_unstage),
+    cmocka_unit_test_teardown(test_late_failure, rig_unstage),
+    cmocka_unit_test_teardown(test_missing_entry, rig_unstage),
+};
+
+RIG_MAIN(tests)
