@@ -297,6 +297,7 @@ cudaError_t cudaFree(void *pointer) {
         free(a);
         return result(code_);
     }
+    s.live.bad_frees++;
     return result(cudaErrorInvalidValue);
 }
 

@@ -67,6 +67,7 @@ void assert_nothing_alive(void) {
     standin_counts live = standin_live();
     assert_int_equal(live.buffers, 0);
     assert_int_equal(live.bytes, 0);
+    assert_int_equal(live.bad_frees, 0);
     assert_int_equal(live.streams, 0);
     assert_int_equal(live.events, 0);
     assert_int_equal(live.graphs, 0);

@@ -2,6 +2,7 @@
  * refuses, an NVRTC that is missing or cannot be used. */
 #include "collect.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,6 +60,19 @@ static void test_arch(void **state) {
     assert_contains(err.message, "compute capability 2.1");
     assert_contains(err.message, "NVRTC 13.0");
     assert_contains(err.message, "7.5 to 12.1");
+}
+
+/* Programs that the NVRTC stand-in still holds. */
+static int programs_alive(void) {
+    void *lib = dlopen(NVRTC_STANDIN, RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(lib);
+    int (*alive)(void);
+    void *address = dlsym(lib, "nvrtc_standin_live");
+    assert_non_null(address);
+    memcpy(&alive, &address, sizeof alive);
+    int count = alive();
+    dlclose(lib);
+    return count;
 }
 
 /* Build lap_x on a device of this capability; the status, the error in err. */
@@ -126,6 +140,7 @@ static void test_log(void **state) {
     assert_contains(err.message, "stem.cu(20): error: planted");
     assert_null(strstr(err.message, "stem.cu(21)"));
     assert_contains(err.message, "(the log goes on)");
+    assert_int_equal(programs_alive(), 0);
 }
 
 static void test_unknown_option(void **state) {
@@ -151,6 +166,8 @@ static void test_driver_older_than_ptx(void **state) {
     assert_contains(err.message, "NVRTC 13.0");
     assert_contains(err.message, "(CUDA 12.4)");
     assert_contains(err.message, "compute_121");
+    assert_contains(err.message, "newer than the driver");
+    assert_contains(err.message, "libnvrtc of CUDA 12.4 or older");
     assert_int_equal(err.native, 222);
     assert_string_equal(err.native_name, "cudaErrorUnsupportedPtxVersion");
     assert_int_equal(cudaGetLastError(), cudaSuccess);

@@ -100,6 +100,7 @@ static void test_described(void **state) {
     assert_int_equal(d->pci_domain, 1);
     assert_int_equal(d->pci_bus, 0x3c);
     assert_int_equal(d->pci_device, 2);
+    assert_int_equal(d->native[0], 1);
 }
 
 static void test_no_context(void **state) {

@@ -72,6 +72,9 @@ static void test_memory(void **state) {
     assert_int_equal(in[7], 8);
     ops->buffer_free(view); /* frees the window only */
     assert_int_equal(standin_live().buffers, 1);
+    assert_ok(ops->buffer_view(buffer, 0, 512, &view, &err));
+    ops->buffer_free(view);
+    assert_int_equal(standin_live().buffers, 1);
     uint64_t available, total;
     assert_ok(ops->memory(device, &available, &total, &err));
     assert_int_equal(total, (uint64_t)1 << 30);
