@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+/* Codes that the headers of the oldest toolkit we build with do not name. */
+enum { CODE_CONTAINED = 226, CODE_TENSOR_MEMORY_LEAK = 721, CODE_EXTERNAL_DEVICE = 911 };
+
 lap_status lap_cuda_status(cudaError_t code) {
     switch ((int)code) {
     case cudaSuccess:
@@ -43,7 +46,7 @@ lap_status lap_cuda_status(cudaError_t code) {
     case cudaErrorPriorLaunchFailure:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
+    case CODE_CONTAINED:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
     case cudaErrorContextIsDestroyed:
@@ -54,13 +57,13 @@ lap_status lap_cuda_status(cudaError_t code) {
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
     case cudaErrorLaunchFailure:
-    case cudaErrorTensorMemoryLeak:
+    case CODE_TENSOR_MEMORY_LEAK:
     case cudaErrorSystemNotReady:
     case cudaErrorMpsConnectionFailed:
     case cudaErrorMpsRpcFailure:
     case cudaErrorMpsServerNotReady:
     case cudaErrorMpsClientTerminated:
-    case cudaErrorExternalDevice:
+    case CODE_EXTERNAL_DEVICE:
     case cudaErrorUnknown:
         return LAP_E_DEVICE;
     default:
