@@ -258,6 +258,7 @@ static void test_set(void **state) {
                                       "output:json=\xFF",
                                       "output:json='\"",
                                       "output:json=\x1B",
+                                      "output:json=\xC2\x9B",
                                       ":=",
                                       "a=b:c",
                                       "output:=x"};

@@ -131,6 +131,9 @@ static void test_refused_lines(void **state) {
     expect_refused("[s]\nk = 1\n[t]\nk = 1\n[S]\nk = 1\n", 6, "given on line 2 already");
     expect_refused("[s]\nk = 1\rj = 2\n", 2, "carriage return");
     expect_refused("[s]\nk = \x1B[31m\n", 2, "control character 0x1B");
+    expect_refused("[s]\nk = \xC2\x9B"
+                   "31m\n",
+                   2, "control character 0x9B");
     expect_refused("[s]\nk = \xE4\n", 2, "0xE4 is not valid UTF-8");
     expect_refused("[s]\n\nk = \xC0\x80\n", 3, "not valid UTF-8");
 }
