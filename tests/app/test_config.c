@@ -182,8 +182,15 @@ static void test_bad_numbers(void **state) {
     refuse("run", "seed = -1", "whole number from 0");
     lap_text many = {0};
     lap_text_add(&many, "height = 32");
-    for (int i = 0; i < LAP_CONFIG_LIST_MAX; i++)
+    for (int i = 0; i < LAP_CONFIG_LIST_MAX - 1; i++)
         lap_text_addf(&many, ",%d", 33 + i);
+    lap_text full = {0};
+    lap_text_addf(&full, "[network]\n%s\n", lap_text_get(&many));
+    lap_config *c = load_text(lap_text_get(&full));
+    assert_int_equal(lap_config_size_count(c), LAP_CONFIG_LIST_MAX);
+    lap_config_free(c);
+    lap_text_free(&full);
+    lap_text_add(&many, ",1000");
     refuse("network", lap_text_get(&many), "at most 64 entries");
     lap_text_free(&many);
 }
@@ -213,6 +220,19 @@ static void test_bad_words(void **state) {
     refuse("latency", "batch = \"8\" 9", "after the closing");
     refuse("latency ]\n[latncy", "", "unknown section [latncy]; did you mean [latency]?");
     refuse("latency ]\n[latncy", "batch = 8", "unknown section [latncy]");
+}
+
+static void test_all_or_nothing(void **state) {
+    (void)state;
+    static const char text[] = "[latency]\nrepetitions = 7\nwarmup = 7\n[run]\nseed = x\n";
+    lap_config *c = fresh(), *untouched = fresh();
+    lap_error err = {0};
+    assert_int_equal(lap_config_load_text(c, "t.ini", text, strlen(text), &err), LAP_E_CONFIG);
+    assert_non_null(strstr(err.message, "t.ini:5: [run] seed = x: expected"));
+    assert_same(c, untouched);
+    assert_int_equal(c->latency.repetitions, 100);
+    lap_config_free(c);
+    lap_config_free(untouched);
 }
 
 static void test_between_keys(void **state) {
@@ -520,7 +540,7 @@ int main(void) {
         cmocka_unit_test(test_dump),         cmocka_unit_test(test_json),
         cmocka_unit_test(test_shipped),      cmocka_unit_test(test_find),
         cmocka_unit_test(test_reference),    cmocka_unit_test(test_comma_locale),
-        cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_mutations),    cmocka_unit_test(test_all_or_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
