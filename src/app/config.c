@@ -91,7 +91,8 @@ static const char *unwritable(const char *value) {
     for (const char *p = value; *p;) {
         size_t n = lap_text_utf8(p);
         if (n == 0) return "the value is not valid UTF-8";
-        if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7F)
+        bool c1 = !strncmp(p, "\xC2", 1) && (unsigned char)p[1] < 0xA0; /* U+0080..U+009F */
+        if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7F || c1)
             return "the value holds a control character";
         p += n;
     }

@@ -17,6 +17,8 @@ _Static_assert(sizeof precisions / sizeof *precisions == LAP_PRECISION_COUNT + 1
                "a word per lap_precision");
 _Static_assert(LAP_FP32 == 0 && LAP_FP32X3 == 1 && LAP_TF32 == 2 && LAP_FP16 == 3 && LAP_BF16 == 4,
                "the words stand in the order of lap_precision");
+_Static_assert(LAP_SEARCH_DOUBLING == 0 && LAP_SEARCH_LINEAR == 1 && LAP_SEARCH_BINARY == 2,
+               "the words stand in the order of lap_search");
 _Static_assert(sizeof(lap_kernels) == sizeof(unsigned) && sizeof(lap_search) == sizeof(unsigned) &&
                    sizeof(lap_verify_mode) == sizeof(unsigned),
                "a CHOICE is stored as unsigned");

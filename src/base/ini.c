@@ -74,8 +74,10 @@ static lap_status check_bytes(const char *name, const char *text, size_t size, l
         bool line_end = b[i] == '\n' || (b[i] == '\r' && b[i + 1] == '\n');
         if (b[i] == '\r' && !line_end)
             return fail_line(err, name, line, "a carriage return that does not end the line");
-        if ((b[i] < 0x20 && b[i] != '\t' && !line_end) || b[i] == 0x7F)
-            return fail_line(err, name, line, "control character 0x%02X; expected text", b[i]);
+        bool c1 = b[i] == 0xC2 && b[i + 1] < 0xA0; /* U+0080..U+009F: CSI and the like */
+        if ((b[i] < 0x20 && b[i] != '\t' && !line_end) || b[i] == 0x7F || c1)
+            return fail_line(err, name, line, "control character 0x%02X; expected text",
+                             c1 ? b[i + 1] : b[i]);
         if (!line_end && i + n - start > LAP_INI_LINE_MAX)
             return fail_line(err, name, line, "the line is longer than %u bytes", LAP_INI_LINE_MAX);
         if (b[i] == '\n') {
