@@ -15,7 +15,7 @@
 lap_status lap_output_check(const char *path, bool force, lap_error *err);
 
 /* Write length bytes. path "-" is standard output. Without force an existing file is refused, also
- * one that appeared in the meantime. With force a device or pipe (/dev/null) is written in place.
+ * one that appeared in the meantime. A pipe or character device (/dev/null) is written in place.
  * Error: LAP_E_IO. */
 lap_status lap_output_write(const char *path, const char *data, size_t length, bool force,
                             lap_error *err);

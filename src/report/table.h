@@ -7,8 +7,8 @@
 #include "report/report.h"
 #include "report/terminal.h"
 
-/* Every row; then the reasons of those that are not ok, the notes, and one sentence per ok row's
- * device (the fastest row of each). style may be NULL: 100 columns, plain ASCII. */
+/* Every row; then the reasons of those that are not ok, the notes, and a sentence per device
+ * route. style may be NULL: 100 columns, plain ASCII. */
 lap_status lap_report_table(const lap_report *report, const lap_style *style, lap_text *out,
                             lap_error *err);
 
@@ -20,5 +20,8 @@ lap_status lap_report_layers(const lap_row *row, const lap_style *style, lap_tex
  * images/s), verified to 2.1e-07; throughput 12,000 images/s at batch 256." For a row that is not
  * ok: what happened instead. utf8 chooses "±" or "+-". */
 void lap_report_sentence(const lap_row *row, bool utf8, lap_text *out);
+/* One line per device route: its first ok row's latency with the best throughput of its rows; where
+ * no row is ok, what happened to the first. */
+void lap_report_sentences(const lap_report *report, bool utf8, lap_text *out);
 
 #endif

@@ -1,0 +1,189 @@
+/* Comma-separated values as RFC 4180 has them: one record per row, a header that never changes
+ * with the data, CRLF, quotes where needed. Renders only. */
+#include "report/format.h"
+#include "report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Digits of a real, as in the JSON document. */
+enum { REAL_DIGITS = 12 };
+
+static const char *const header[] = {"status",
+                                     "reason",
+                                     "backend",
+                                     "selector",
+                                     "platform",
+                                     "device",
+                                     "type",
+                                     "driver",
+                                     "toolchain",
+                                     "uuid",
+                                     "pci",
+                                     "network",
+                                     "height",
+                                     "width",
+                                     "batch",
+                                     "precision",
+                                     "modes",
+                                     "verified",
+                                     "logits_rel_l2",
+                                     "limit",
+                                     "exact_layers",
+                                     "real_layers",
+                                     "open_s",
+                                     "build_s",
+                                     "upload_s",
+                                     "first_s",
+                                     "clock",
+                                     "n",
+                                     "mean_s",
+                                     "std_s",
+                                     "min_s",
+                                     "p50_s",
+                                     "p90_s",
+                                     "p95_s",
+                                     "p99_s",
+                                     "max_s",
+                                     "submit_s",
+                                     "wall_s",
+                                     "device_s",
+                                     "fps",
+                                     "throughput_search",
+                                     "throughput_batch",
+                                     "throughput_batches",
+                                     "throughput_images_per_s",
+                                     "macs",
+                                     "flops",
+                                     "fvcore_flops",
+                                     "flops_per_s",
+                                     "notes"};
+
+enum { COLUMNS = sizeof header / sizeof header[0] };
+
+/* Fields of one record are added one after the other. */
+typedef struct record {
+    lap_text *out;
+    size_t fields;
+} record;
+
+static void add_text(record *r, const char *s) {
+    if (r->fields++ > 0) lap_text_add(r->out, ",");
+    if (!s) return;
+    if (!s[strcspn(s, ",\"\r\n")] && s[0] != ' ' && (!s[0] || s[strlen(s) - 1] != ' ')) {
+        lap_text_add(r->out, s);
+        return;
+    }
+    lap_text_add(r->out, "\"");
+    for (; *s; s++)
+        lap_text_addn(r->out, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
+    lap_text_add(r->out, "\"");
+}
+
+static void add_real(record *r, lap_optional value) {
+    char number[40] = "";
+    if (value.has && lap_some(value.value).has)
+        lap_format_double(number, sizeof number, REAL_DIGITS, value.value);
+    add_text(r, number);
+}
+
+/* Zero means unknown or none. */
+static void add_count(record *r, uint64_t value) {
+    char number[32] = "";
+    if (value) snprintf(number, sizeof number, "%llu", (unsigned long long)value);
+    add_text(r, number);
+}
+
+static void add_identity(record *r, const lap_row *row) {
+    const lap_device_info *d = &row->device;
+    char uuid[48], pci[32], modes[64];
+    lap_format_uuid(uuid, sizeof uuid, d);
+    lap_format_pci(pci, sizeof pci, d);
+    lap_format_modes(modes, sizeof modes, row->modes, "+");
+    add_text(r, lap_row_status_name(row->status));
+    add_text(r, lap_row_reason(row));
+    add_text(r, d->backend);
+    add_text(r, d->selector);
+    add_text(r, d->platform);
+    add_text(r, d->name);
+    add_text(r, lap_device_type_name(d->type));
+    add_text(r, d->driver);
+    add_text(r, d->toolchain);
+    add_text(r, uuid);
+    add_text(r, pci);
+    add_text(r, row->network);
+    add_count(r, row->height > 0 ? (uint64_t)row->height : 0);
+    add_count(r, row->width > 0 ? (uint64_t)row->width : 0);
+    add_count(r, row->batch);
+    add_text(r, row->precision);
+    add_text(r, modes);
+}
+
+static void add_verified(record *r, const lap_row_verified *v) {
+    add_text(r, !v->has ? "" : v->passed ? "yes" : "no");
+    add_real(r, v->has ? v->logits_rel_l2 : lap_none());
+    add_real(r, v->has ? v->limit : lap_none());
+    /* Zero layers is a fact once something was verified. */
+    add_real(r, v->has ? lap_some(v->exact_layers) : lap_none());
+    add_real(r, v->has ? lap_some(v->real_layers) : lap_none());
+}
+
+static void add_latency(record *r, const lap_row *row) {
+    const lap_latency *l = &row->latency;
+    const lap_stats *s = &l->stats;
+    add_text(r, l->has ? lap_clock_kind_name(l->clock) : "");
+    add_count(r, s->n);
+    add_real(r, s->mean);
+    add_real(r, s->std);
+    add_real(r, s->min);
+    add_real(r, s->p50);
+    add_real(r, s->p90);
+    add_real(r, s->p95);
+    add_real(r, s->p99);
+    add_real(r, s->max);
+    add_real(r, l->submit.p50);
+    add_real(r, l->wall.p50);
+    add_real(r, l->device.p50);
+    add_real(r, row->fps);
+}
+
+static void add_notes(record *r, const lap_row *row) {
+    lap_text notes = {0};
+    for (size_t i = 0; i < row->note_count; i++)
+        lap_text_addf(&notes, "%s%s", i ? "; " : "", row->notes[i]);
+    if (notes.failed) r->out->failed = true;
+    add_text(r, lap_text_get(&notes));
+    lap_text_free(&notes);
+}
+
+static void add_row(lap_text *out, const lap_row *row) {
+    record r = {.out = out};
+    add_identity(&r, row);
+    add_verified(&r, &row->verified);
+    add_real(&r, row->cold.open_s);
+    add_real(&r, row->cold.build_s);
+    add_real(&r, row->cold.upload_s);
+    add_real(&r, row->cold.first_s);
+    add_latency(&r, row);
+    add_text(&r, row->throughput.search);
+    add_count(&r, row->throughput.batch);
+    add_count(&r, row->throughput.batches);
+    add_real(&r, row->throughput.images_per_s);
+    add_count(&r, row->work.macs);
+    add_count(&r, row->work.flops);
+    add_count(&r, row->work.fvcore_flops);
+    add_real(&r, row->flops_per_s);
+    add_notes(&r, row);
+    lap_text_add(out, "\r\n");
+}
+
+lap_status lap_report_csv(const lap_report *report, lap_text *out, lap_error *err) {
+    record r = {.out = out};
+    for (size_t i = 0; i < COLUMNS; i++)
+        add_text(&r, header[i]);
+    lap_text_add(out, "\r\n");
+    for (size_t i = 0; i < report->row_count; i++)
+        add_row(out, &report->rows[i]);
+    if (out->failed) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the CSV document");
+    return LAP_OK;
+}

@@ -1,0 +1,361 @@
+/* The result document, with jansson. Keys and units are those of docs/RESULTS.md; a value that does
+ * not exist is null. Renders only. */
+#include "report/format.h"
+#include "report/report.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Digits of a real: enough for nanoseconds in hours, few enough not to show binary fractions. */
+enum { REAL_DIGITS = 12 };
+
+/* json_object_set_new and its like accept NULL as a value by failing; a failure anywhere is
+ * remembered here, so that no half document is ever written. */
+typedef struct builder {
+    bool failed;
+} builder;
+
+static void set(builder *b, json_t *object, const char *key, json_t *value) {
+    if (json_object_set_new(object, key, value) != 0) b->failed = true;
+}
+
+static void push(builder *b, json_t *array, json_t *value) {
+    if (json_array_append_new(array, value) != 0) b->failed = true;
+}
+
+/* Text that is not valid UTF-8 is not lost, only its bad bytes are. */
+static json_t *text_value(const char *s) {
+    json_t *value = json_string(s);
+    if (value) return value;
+    size_t n = strlen(s) + 1;
+    char *copy = malloc(n);
+    if (!copy) return NULL;
+    memcpy(copy, s, n);
+    value = json_string(lap_text_clean(copy));
+    free(copy);
+    return value;
+}
+
+static void set_text(builder *b, json_t *object, const char *key, const char *s) {
+    set(b, object, key, s ? text_value(s) : json_null());
+}
+
+/* Empty means unknown. */
+static void set_known(builder *b, json_t *object, const char *key, const char *s) {
+    set_text(b, object, key, s[0] ? s : NULL);
+}
+
+static json_t *real_value(lap_optional value) {
+    lap_optional finite = value.has ? lap_some(value.value) : value;
+    return finite.has ? json_real(finite.value) : json_null();
+}
+
+static void set_real(builder *b, json_t *object, const char *key, lap_optional value) {
+    set(b, object, key, real_value(value));
+}
+
+static json_t *count_value(uint64_t value) {
+    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
+}
+
+static void set_count(builder *b, json_t *object, const char *key, uint64_t value) {
+    set(b, object, key, count_value(value));
+}
+
+/* Zero means unknown. */
+static void set_size(builder *b, json_t *object, const char *key, uint64_t value) {
+    set(b, object, key, value ? count_value(value) : json_null());
+}
+
+static void set_flag(builder *b, json_t *object, const char *key, bool value) {
+    set(b, object, key, json_boolean(value));
+}
+
+/* ---- parts of a row ------------------------------------------------------------------------- */
+
+static json_t *device_value(builder *b, const lap_device_info *d) {
+    char uuid[48], pci[32];
+    lap_format_uuid(uuid, sizeof uuid, d);
+    lap_format_pci(pci, sizeof pci, d);
+    json_t *o = json_object();
+    set_text(b, o, "name", d->name);
+    set_text(b, o, "type", lap_device_type_name(d->type));
+    set_known(b, o, "vendor", d->vendor);
+    set_known(b, o, "driver", d->driver);
+    set_known(b, o, "toolchain", d->toolchain);
+    set_known(b, o, "api", d->api);
+    set_known(b, o, "uuid", uuid);
+    set_known(b, o, "pci", pci);
+    set_size(b, o, "memory_bytes", d->memory_bytes);
+    set_size(b, o, "units", d->units);
+    set_size(b, o, "clock_mhz", d->clock_mhz);
+    return o;
+}
+
+static json_t *modes_value(builder *b, unsigned modes) {
+    json_t *a = json_array();
+    for (unsigned mode = LAP_MODE_LATENCY; mode <= LAP_MODE_VERIFY; mode <<= 1) {
+        char name[32];
+        lap_format_modes(name, sizeof name, modes & mode, "");
+        if (name[0]) push(b, a, text_value(name));
+    }
+    return a;
+}
+
+static json_t *kernels_value(builder *b, const lap_row *row) {
+    json_t *a = json_array();
+    for (size_t i = 0; i < row->kernel_count; i++) {
+        const lap_row_kernel *k = &row->kernels[i];
+        json_t *o = json_object();
+        set_text(b, o, "layer", k->layer);
+        set_text(b, o, "kernel", k->kernel);
+        set_text(b, o, "params", k->params);
+        set_text(b, o, "choice", k->choice);
+        push(b, a, o);
+    }
+    return a;
+}
+
+static json_t *verified_value(builder *b, const lap_row_verified *v) {
+    if (!v->has) return json_null();
+    json_t *o = json_object();
+    set_flag(b, o, "passed", v->passed);
+    set_known(b, o, "mode", v->mode);
+    set_real(b, o, "logits_rel_l2", v->logits_rel_l2);
+    set_real(b, o, "limit", v->limit);
+    set(b, o, "exact_layers", json_integer(v->exact_layers));
+    set(b, o, "real_layers", json_integer(v->real_layers));
+    set_known(b, o, "first_wrong", v->first_wrong);
+    set_flag(b, o, "rerun_same", v->rerun_same);
+    return o;
+}
+
+static json_t *cold_value(builder *b, const lap_row_cold *c) {
+    json_t *o = json_object();
+    set_real(b, o, "open_s", c->open_s);
+    set_real(b, o, "build_s", c->build_s);
+    set_real(b, o, "upload_s", c->upload_s);
+    set_real(b, o, "first_s", c->first_s);
+    return o;
+}
+
+enum span { SPAN_DEVICE, SPAN_WALL, SPAN_SUBMIT };
+
+static json_t *samples_value(builder *b, const lap_latency *l, enum span span) {
+    json_t *a = json_array();
+    for (size_t i = 0; i < l->n; i++) {
+        const lap_sample *s = &l->samples[i];
+        lap_optional value = span == SPAN_DEVICE ? s->device_s
+                             : span == SPAN_WALL ? lap_some(s->wall_s)
+                                                 : lap_some(s->submit_s);
+        push(b, a, real_value(value));
+    }
+    return a;
+}
+
+static void set_stats(builder *b, json_t *o, const lap_stats *s) {
+    set_real(b, o, "mean_s", s->mean);
+    set_real(b, o, "std_s", s->std);
+    set_real(b, o, "min_s", s->min);
+    set_real(b, o, "p50_s", s->p50);
+    set_real(b, o, "p90_s", s->p90);
+    set_real(b, o, "p95_s", s->p95);
+    set_real(b, o, "p99_s", s->p99);
+    set_real(b, o, "max_s", s->max);
+}
+
+static json_t *latency_value(builder *b, const lap_latency *l, bool samples) {
+    if (!l->has) return json_null();
+    json_t *o = json_object();
+    set_count(b, o, "n", l->stats.n);
+    set_stats(b, o, &l->stats);
+    set_text(b, o, "clock", lap_clock_kind_name(l->clock));
+    set_known(b, o, "clock_reason", l->clock_reason);
+    set_count(b, o, "planned", l->planned);
+    set_count(b, o, "warmup_n", l->warmup_n);
+    set_real(b, o, "warmup_s", lap_some(l->warmup_s));
+    set_count(b, o, "bad_stamps", l->bad_stamps);
+    set_count(b, o, "impossible_spans", l->impossible);
+    set_flag(b, o, "interrupted", l->interrupted);
+    enum span span = l->clock == LAP_CLOCK_WALL ? SPAN_WALL : SPAN_DEVICE;
+    set(b, o, "samples_s", samples ? samples_value(b, l, span) : json_null());
+    return o;
+}
+
+/* Medians under the plain names, then mean and deviation of each. */
+static json_t *spans_value(builder *b, const lap_latency *l, bool samples) {
+    if (!l->has) return json_null();
+    json_t *o = json_object();
+    set_real(b, o, "submit_s", l->submit.p50);
+    set_real(b, o, "wall_s", l->wall.p50);
+    set_real(b, o, "device_s", l->device.p50);
+    set_real(b, o, "submit_mean_s", l->submit.mean);
+    set_real(b, o, "submit_std_s", l->submit.std);
+    set_real(b, o, "wall_mean_s", l->wall.mean);
+    set_real(b, o, "wall_std_s", l->wall.std);
+    set_real(b, o, "device_mean_s", l->device.mean);
+    set_real(b, o, "device_std_s", l->device.std);
+    set(b, o, "submit_samples_s", samples ? samples_value(b, l, SPAN_SUBMIT) : json_null());
+    set(b, o, "wall_samples_s", samples ? samples_value(b, l, SPAN_WALL) : json_null());
+    set(b, o, "device_samples_s", samples ? samples_value(b, l, SPAN_DEVICE) : json_null());
+    return o;
+}
+
+static json_t *curve_value(builder *b, const lap_throughput *t) {
+    json_t *a = json_array();
+    for (size_t i = 0; i < t->curve_count; i++) {
+        const lap_curve_point *p = &t->curve[i];
+        json_t *o = json_object();
+        set_count(b, o, "batch", p->batch);
+        set_real(b, o, "images_per_s", p->images_per_s);
+        set_text(b, o, "status", lap_status_name(p->status));
+        set_known(b, o, "reason", p->reason);
+        push(b, a, o);
+    }
+    return a;
+}
+
+static json_t *throughput_value(builder *b, const lap_throughput *t) {
+    if (!t->has) return json_null();
+    json_t *o = json_object();
+    set_text(b, o, "search", t->search);
+    set_size(b, o, "batch", t->batch);
+    set_real(b, o, "images_per_s", t->images_per_s);
+    set_size(b, o, "batches", t->batches);
+    set_real(b, o, "seconds", t->seconds);
+    set_real(b, o, "flops_per_s", t->flops_per_s);
+    set_size(b, o, "best_batch", t->best_batch);
+    set_known(b, o, "ended", t->ended);
+    set(b, o, "curve", curve_value(b, t));
+    return o;
+}
+
+static json_t *work_value(builder *b, const lap_row_work *w) {
+    json_t *o = json_object();
+    set_size(b, o, "macs", w->macs);
+    set_size(b, o, "flops", w->flops);
+    set_size(b, o, "fvcore_flops", w->fvcore_flops);
+    return o;
+}
+
+static json_t *layers_value(builder *b, const lap_row *row) {
+    if (row->layer_count == 0) return json_null();
+    json_t *a = json_array();
+    for (size_t i = 0; i < row->layer_count; i++) {
+        const lap_layer *l = &row->layers[i];
+        json_t *o = json_object();
+        set_text(b, o, "name", l->name);
+        set_text(b, o, "kind", l->kind);
+        set_text(b, o, "kernel", l->kernel);
+        set_count(b, o, "macs", l->macs);
+        set_count(b, o, "flops", l->flops);
+        set_count(b, o, "bytes", l->bytes);
+        set_real(b, o, "device_s", l->device_s);
+        set_real(b, o, "flops_per_s", l->flops_per_s);
+        set_real(b, o, "bytes_per_s", l->bytes_per_s);
+        push(b, a, o);
+    }
+    return a;
+}
+
+static json_t *notes_value(builder *b, const lap_row *row) {
+    json_t *a = json_array();
+    for (size_t i = 0; i < row->note_count; i++)
+        push(b, a, text_value(row->notes[i]));
+    return a;
+}
+
+static json_t *row_value(builder *b, const lap_row *row, bool samples) {
+    json_t *o = json_object();
+    set_text(b, o, "status", lap_row_status_name(row->status));
+    set_known(b, o, "reason", lap_row_reason(row));
+    set_text(b, o, "cause", row->cause != LAP_OK ? lap_status_name(row->cause) : NULL);
+    set_text(b, o, "backend", row->device.backend);
+    set_known(b, o, "selector", row->device.selector);
+    set_known(b, o, "platform", row->device.platform);
+    set(b, o, "device", device_value(b, &row->device));
+    set_text(b, o, "network", row->network);
+    set_size(b, o, "height", row->height > 0 ? (uint64_t)row->height : 0);
+    set_size(b, o, "width", row->width > 0 ? (uint64_t)row->width : 0);
+    set_size(b, o, "batch", row->batch);
+    set_text(b, o, "precision", row->precision);
+    set(b, o, "modes", modes_value(b, row->modes));
+    set(b, o, "kernels", kernels_value(b, row));
+    set(b, o, "verified", verified_value(b, &row->verified));
+    set(b, o, "cold", cold_value(b, &row->cold));
+    set(b, o, "latency", latency_value(b, &row->latency, samples));
+    set(b, o, "spans", spans_value(b, &row->latency, samples));
+    set_real(b, o, "fps", row->fps);
+    set(b, o, "throughput", throughput_value(b, &row->throughput));
+    set(b, o, "work", work_value(b, &row->work));
+    set_real(b, o, "flops_per_s", row->flops_per_s);
+    set(b, o, "layers", layers_value(b, row));
+    set(b, o, "notes", notes_value(b, row));
+    return o;
+}
+
+/* ---- the document --------------------------------------------------------------------------- */
+
+static json_t *tool_value(builder *b, const lap_report *report) {
+    json_t *o = json_object(), *libraries = json_object();
+    set_text(b, o, "name", "warmlap");
+    set_text(b, o, "version", LAP_VERSION);
+    for (size_t i = 0; i < report->library_count; i++)
+        set_text(b, libraries, report->libraries[i].name, report->libraries[i].version);
+    set(b, o, "libraries", libraries);
+    return o;
+}
+
+static json_t *host_value(builder *b, const lap_host_info *host) {
+    if (!host) return json_null();
+    json_t *o = json_object();
+    set_known(b, o, "cpu", host->cpu);
+    set_size(b, o, "cores", host->cores);
+    set_known(b, o, "os", host->os);
+    set_known(b, o, "kernel", host->kernel);
+    set_size(b, o, "memory_bytes", host->memory_bytes);
+    return o;
+}
+
+static json_t *config_value(builder *b, const lap_report *report) {
+    json_t *o = json_object();
+    for (size_t i = 0; i < report->setting_count; i++) {
+        const lap_report_setting *s = &report->settings[i];
+        json_t *section = json_object_get(o, s->section);
+        if (!section) {
+            section = json_object();
+            set(b, o, s->section, section);
+        }
+        set_text(b, section, s->key, s->value);
+    }
+    return o;
+}
+
+static json_t *document_value(builder *b, const lap_report *report) {
+    json_t *o = json_object(), *rows = json_array();
+    set_text(b, o, "schema", LAP_SCHEMA);
+    set(b, o, "tool", tool_value(b, report));
+    set(b, o, "host", host_value(b, report->host));
+    set(b, o, "config", config_value(b, report));
+    set_text(b, o, "started", report->started);
+    for (size_t i = 0; i < report->row_count; i++)
+        push(b, rows, row_value(b, &report->rows[i], report->samples));
+    set(b, o, "rows", rows);
+    return o;
+}
+
+lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *err) {
+    builder b = {false};
+    json_t *document = document_value(&b, report);
+    char *text = NULL;
+    if (document && !b.failed)
+        text = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(REAL_DIGITS));
+    json_decref(document);
+    if (!text) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the JSON document");
+    lap_text_add(out, text);
+    lap_text_add(out, "\n");
+    free(text);
+    if (out->failed) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the JSON document");
+    return LAP_OK;
+}

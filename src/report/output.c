@@ -1,0 +1,165 @@
+/* Writing documents whole or not at all (see output.h). */
+#include "report/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096 };
+
+static lap_status io_error(lap_error *err, const char *what, const char *path, int code) {
+    return LAP_FAIL(err, LAP_E_IO, "%s '%s': %s", what, path, strerror(code));
+}
+
+/* What stands at path. */
+typedef enum kind { NOTHING, REGULAR, STREAM, OTHER } kind;
+
+/* Writing to a pipe, a socket or a character device overwrites nothing. */
+static kind kind_of(const char *path, mode_t *mode) {
+    struct stat info;
+    *mode = 0;
+    if (stat(path, &info) != 0) return errno == ENOENT ? NOTHING : OTHER;
+    *mode = info.st_mode;
+    if (S_ISREG(info.st_mode)) return REGULAR;
+    return S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode) ? STREAM : OTHER;
+}
+
+/* The folder part of path, "." if it has none. */
+static bool folder_of(const char *path, char *out, size_t size) {
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (slash == path ? 1 : (size_t)(slash - path)) : 1;
+    if (n >= size) return false;
+    memcpy(out, slash ? path : ".", n);
+    out[n] = '\0';
+    return true;
+}
+
+static lap_status refuse(const char *path, lap_error *err) {
+    return LAP_FAIL(err, LAP_E_IO,
+                    "output '%s' exists already: give another name, remove it, or use --force",
+                    path);
+}
+
+lap_status lap_output_check(const char *path, bool force, lap_error *err) {
+    if (strcmp(path, "-") == 0) return LAP_OK;
+    if (!path[0])
+        return LAP_FAIL(err, LAP_E_IO, "output '': a file name, or - for standard output");
+    mode_t mode;
+    kind k = kind_of(path, &mode);
+    if (S_ISDIR(mode)) return LAP_FAIL(err, LAP_E_IO, "output '%s' is a folder, not a file", path);
+    if (k == OTHER)
+        return mode ? LAP_FAIL(err, LAP_E_IO, "output '%s' is no file and no stream", path)
+                    : io_error(err, "output", path, errno);
+    if (k == STREAM)
+        return access(path, W_OK) == 0 ? LAP_OK : io_error(err, "cannot write", path, errno);
+    if (k == REGULAR && !force) return refuse(path, err);
+    char folder[PATH_SIZE];
+    if (!folder_of(path, folder, sizeof folder)) return io_error(err, "output", path, ENAMETOOLONG);
+    struct stat info;
+    if (stat(folder, &info) != 0) return io_error(err, "the output's folder", folder, errno);
+    if (!S_ISDIR(info.st_mode)) return io_error(err, "the output's folder", folder, ENOTDIR);
+    if (access(folder, W_OK | X_OK) != 0)
+        return io_error(err, "cannot write into the output's folder", folder, errno);
+    return LAP_OK;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const char *data, size_t length) {
+    while (length > 0) {
+        ssize_t n = write(fd, data, length);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n < 0 ? errno : EIO;
+        data += n;
+        length -= (size_t)n;
+    }
+    return 0;
+}
+
+static lap_status write_stream(const char *path, const char *data, size_t length, lap_error *err) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return io_error(err, "cannot open", path, errno);
+    int code = write_all(fd, data, length);
+    if (close(fd) != 0 && code == 0) code = errno;
+    return code ? io_error(err, "cannot write", path, code) : LAP_OK;
+}
+
+static lap_status write_stdout(const char *data, size_t length, lap_error *err) {
+    /* Through stdio, so that it keeps its order with what was printed before. */
+    size_t n = fwrite(data, 1, length, stdout);
+    if (n == length && fflush(stdout) == 0) return LAP_OK;
+    return io_error(err, "cannot write", "standard output", errno ? errno : EIO);
+}
+
+/* A new file beside path, its name in temporary. -1 with errno. */
+static int open_temporary(const char *path, char *temporary, size_t size) {
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        int n = snprintf(temporary, size, "%s.%ld-%u.tmp", path, (long)getpid(), attempt);
+        if (n < 0 || (size_t)n >= size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+/* Put the finished file in place. 0 or an errno; EEXIST when it must not be replaced. */
+static int publish(const char *temporary, const char *path, bool force) {
+    if (force) return rename(temporary, path) == 0 ? 0 : errno;
+    if (link(temporary, path) == 0) {
+        unlink(temporary);
+        return 0;
+    }
+    if (errno == EEXIST) return EEXIST;
+    /* File systems without hard links: the check and the rename are two steps there. */
+    if (access(path, F_OK) == 0) return EEXIST;
+    return rename(temporary, path) == 0 ? 0 : errno;
+}
+
+/* The name is on disk only when its folder is; not every file system can, and then it is no loss.
+ */
+static void sync_folder(const char *path) {
+    char folder[PATH_SIZE];
+    if (!folder_of(path, folder, sizeof folder)) return;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
+}
+
+static lap_status write_file(const char *path, const char *data, size_t length, bool force,
+                             lap_error *err) {
+    char temporary[PATH_SIZE];
+    int fd = open_temporary(path, temporary, sizeof temporary);
+    if (fd < 0) return io_error(err, "cannot create a file beside", path, errno);
+    int code = write_all(fd, data, length);
+    if (code == 0 && fsync(fd) != 0 && errno != EINVAL) code = errno;
+    if (close(fd) != 0 && code == 0) code = errno;
+    if (code == 0) code = publish(temporary, path, force);
+    if (code == 0) {
+        sync_folder(path);
+        return LAP_OK;
+    }
+    unlink(temporary);
+    return code == EEXIST ? refuse(path, err) : io_error(err, "cannot write", path, code);
+}
+
+lap_status lap_output_write(const char *path, const char *data, size_t length, bool force,
+                            lap_error *err) {
+    if (strcmp(path, "-") == 0) return write_stdout(data, length, err);
+    LAP_TRY(lap_output_check(path, force, err));
+    mode_t mode;
+    kind k = kind_of(path, &mode);
+    if (k == STREAM) return write_stream(path, data, length, err);
+    /* Through a symbolic link the file it names is replaced, not the link. */
+    char *real = k == REGULAR ? realpath(path, NULL) : NULL;
+    lap_status status = write_file(real ? real : path, data, length, force, err);
+    free(real);
+    return status;
+}

@@ -1,0 +1,207 @@
+/* The result table and the layer table (see table.h). Chooses columns and lines; every value comes
+ * from the rows. */
+#include "report/table.h"
+#include "report/format.h"
+#include "report/sheet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const lap_style plain_style = {.width = LAP_TABLE_WIDTH};
+
+/* ---- the result table ----------------------------------------------------------------------- */
+
+enum {
+    COL_ROUTE,
+    COL_DEVICE,
+    COL_NETWORK,
+    COL_SIZE,
+    COL_PRECISION,
+    COL_BATCH,
+    COL_LATENCY,
+    COL_FPS,
+    COL_THROUGHPUT,
+    COL_FLOPS,
+    COL_VERIFIED,
+    COL_STATUS,
+    COL_COUNT
+};
+
+static const lap_sheet_column result_columns[COL_COUNT] = {
+    [COL_ROUTE] = {"Route", false, 6, 0},
+    [COL_DEVICE] = {"Device", false, 10, 6},
+    [COL_NETWORK] = {"Network", false, 6, 5},
+    [COL_SIZE] = {"Size", false, 5, 4},
+    [COL_PRECISION] = {"Prec.", false, 4, 3},
+    [COL_BATCH] = {"Batch", true, 0, 0},
+    [COL_LATENCY] = {"Latency ms", true, 8, 0},
+    [COL_FPS] = {"FPS", true, 0, 2},
+    [COL_THROUGHPUT] = {"Img/s @ batch", true, 8, 0},
+    [COL_FLOPS] = {"FLOP/s", true, 0, 7},
+    [COL_VERIFIED] = {"Verified", true, 0, 8},
+    [COL_STATUS] = {"Status", false, 6, 0},
+};
+
+static void row_cells(const lap_cells *c, const char **cells) {
+    cells[COL_ROUTE] = c->route;
+    cells[COL_DEVICE] = c->device;
+    cells[COL_NETWORK] = c->network;
+    cells[COL_SIZE] = c->size;
+    cells[COL_PRECISION] = c->precision;
+    cells[COL_BATCH] = c->batch;
+    cells[COL_LATENCY] = c->latency_ms;
+    cells[COL_FPS] = c->fps;
+    cells[COL_THROUGHPUT] = c->throughput;
+    cells[COL_FLOPS] = c->flops_per_s;
+    cells[COL_VERIFIED] = c->verified;
+    cells[COL_STATUS] = c->status;
+}
+
+/* Network, size and precision that all rows share stand above the table, not in each line. */
+static void add_title(const lap_report *report, lap_sheet *sheet, const lap_style *style,
+                      lap_text *out) {
+    const lap_row *rows = report->rows;
+    for (size_t i = 1; i < report->row_count; i++)
+        if (strcmp(rows[i].network, rows[0].network) != 0 || rows[i].height != rows[0].height ||
+            rows[i].width != rows[0].width || strcmp(rows[i].precision, rows[0].precision) != 0)
+            return;
+    lap_cells c;
+    lap_cells_fill(&rows[0], style->utf8, &c);
+    lap_line_clean(c.network, style->utf8);
+    lap_text_addf(out, "%s %s %s\n", c.network, c.size, c.precision);
+    lap_sheet_hide(sheet, COL_NETWORK);
+    lap_sheet_hide(sheet, COL_SIZE);
+    lap_sheet_hide(sheet, COL_PRECISION);
+}
+
+static void add_wrapped(lap_text *out, const char *first, const char *text, size_t indent,
+                        const lap_style *style) {
+    lap_text clean = {0};
+    lap_text_add(&clean, text);
+    if (clean.data) lap_line_clean(clean.data, style->utf8);
+    lap_line_wrap(out, first, lap_text_get(&clean), indent, style->width);
+    if (clean.failed) out->failed = true;
+    lap_text_free(&clean);
+}
+
+static void add_remarks(const lap_report *report, const lap_style *style, lap_text *out) {
+    bool any = false;
+    for (size_t i = 0; i < report->row_count; i++) {
+        const lap_row *row = &report->rows[i];
+        char first[128], who[48];
+        snprintf(who, sizeof who, "%.40s", row->device.selector);
+        lap_line_clean(who, style->utf8);
+        if (!any && (row->status != LAP_ROW_OK || row->note_count > 0)) {
+            lap_text_add(out, "\n");
+            any = true;
+        }
+        if (row->status != LAP_ROW_OK) {
+            snprintf(first, sizeof first, "%s batch %llu %s: ", who, (unsigned long long)row->batch,
+                     lap_row_status_name(row->status));
+            add_wrapped(out, first, lap_row_reason(row), 4, style);
+        }
+        for (size_t k = 0; k < row->note_count; k++) {
+            snprintf(first, sizeof first, "%s batch %llu: ", who, (unsigned long long)row->batch);
+            add_wrapped(out, first, row->notes[k], 4, style);
+        }
+    }
+}
+
+static void add_sentences(const lap_report *report, const lap_style *style, lap_text *out) {
+    lap_text sentences = {0};
+    lap_report_sentences(report, style->utf8, &sentences);
+    for (char *line = sentences.data; line && *line;) {
+        char *end = strchr(line, '\n');
+        if (end) *end = '\0';
+        lap_text_add(out, "\n");
+        lap_line_wrap(out, "", line, 0, style->width);
+        line = end ? end + 1 : NULL;
+    }
+    if (sentences.failed) out->failed = true;
+    lap_text_free(&sentences);
+}
+
+lap_status lap_report_table(const lap_report *report, const lap_style *style, lap_text *out,
+                            lap_error *err) {
+    if (!style) style = &plain_style;
+    if (report->row_count == 0) {
+        lap_text_add(out, "no rows: nothing was planned\n");
+        return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
+    }
+    lap_sheet *sheet = lap_sheet_new(result_columns, COL_COUNT);
+    add_title(report, sheet, style, out);
+    for (size_t i = 0; i < report->row_count; i++) {
+        lap_cells c;
+        const char *cells[COL_COUNT];
+        lap_cells_fill(&report->rows[i], style->utf8, &c);
+        row_cells(&c, cells);
+        lap_row_status status = report->rows[i].status;
+        lap_sheet_add(sheet, cells,
+                      status == LAP_ROW_OK       ? LAP_TONE_PLAIN
+                      : status == LAP_ROW_FAILED ? LAP_TONE_BAD
+                                                 : LAP_TONE_DIM);
+    }
+    lap_status status = lap_sheet_print(sheet, style, out, err);
+    lap_sheet_free(sheet);
+    LAP_TRY(status);
+    add_remarks(report, style, out);
+    add_sentences(report, style, out);
+    if (out->failed) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table");
+    return LAP_OK;
+}
+
+/* ---- the layer table ------------------------------------------------------------------------ */
+
+/* FLOPs is work, FLOP/s a rate. */
+static const lap_sheet_column layer_columns[] = {
+    {"Layer", false, 8, 0},  {"Kind", false, 4, 2},  {"Kernel", false, 8, 3},
+    {"MACs", true, 0, 4},    {"FLOPs", true, 0, 0},  {"Bytes", true, 0, 5},
+    {"Time ms", true, 0, 0}, {"FLOP/s", true, 0, 0}, {"B/s", true, 0, 1},
+};
+
+enum { LAYER_COLUMNS = sizeof layer_columns / sizeof layer_columns[0] };
+
+static void si_cell(char *buffer, size_t size, lap_optional value) {
+    snprintf(buffer, size, "-");
+    if (value.has) lap_format_si(buffer, size, value.value);
+}
+
+static void add_layer(lap_sheet *sheet, const lap_layer *l) {
+    char texts[6][24];
+    si_cell(texts[0], sizeof texts[0], l->macs ? lap_some((double)l->macs) : lap_none());
+    si_cell(texts[1], sizeof texts[1], l->flops ? lap_some((double)l->flops) : lap_none());
+    si_cell(texts[2], sizeof texts[2], l->bytes ? lap_some((double)l->bytes) : lap_none());
+    snprintf(texts[3], sizeof texts[3], "-");
+    if (l->device_s.has) lap_format_ms(texts[3], sizeof texts[3], l->device_s.value);
+    si_cell(texts[4], sizeof texts[4], l->flops_per_s);
+    si_cell(texts[5], sizeof texts[5], l->bytes_per_s);
+    const char *const cells[] = {l->name,  l->kind,  l->kernel, texts[0], texts[1],
+                                 texts[2], texts[3], texts[4],  texts[5]};
+    lap_sheet_add(sheet, cells, LAP_TONE_PLAIN);
+}
+
+lap_status lap_report_layers(const lap_row *row, const lap_style *style, lap_text *out,
+                             lap_error *err) {
+    if (!style) style = &plain_style;
+    lap_cells c;
+    char title[512];
+    lap_cells_fill(row, style->utf8, &c);
+    snprintf(title, sizeof title, "%s %s: %s %s %s, batch %s", c.route, c.device, c.network, c.size,
+             c.precision, c.batch);
+    add_wrapped(out, "", title, 4, style);
+    if (row->layer_count == 0) {
+        add_wrapped(out, "  ", "no layer was timed in this row", 2, style);
+        return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
+    }
+    lap_text_add(out, "MACs and FLOPs are of one image; bytes, times and rates of the batch.\n");
+    lap_sheet *sheet = lap_sheet_new(layer_columns, LAYER_COLUMNS);
+    for (size_t i = 0; i < row->layer_count; i++)
+        add_layer(sheet, &row->layers[i]);
+    lap_layer total = {.name = "whole network", .macs = row->work.macs, .flops = row->work.flops};
+    if (row->latency.has) total.device_s = row->latency.stats.mean;
+    total.flops_per_s = row->flops_per_s;
+    add_layer(sheet, &total);
+    lap_status status = lap_sheet_print(sheet, style, out, err);
+    lap_sheet_free(sheet);
+    return status;
+}
