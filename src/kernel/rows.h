@@ -13,6 +13,13 @@ extern const lap_kernel_row lap_row_conv_naive, lap_row_maxpool_naive, lap_row_a
 extern const lap_kernel_row lap_row_conv_igemm, lap_row_maxpool_g, lap_row_avgpool_g,
     lap_row_fc_igemm, lap_row_fc_g;
 
+/* rows_cpu.c: explicit vectors for CPUs, OpenCL. */
+extern const lap_kernel_row lap_row_conv_direct_v, lap_row_maxpool_v, lap_row_avgpool_v,
+    lap_row_fc_v;
+
+/* rows_gemm.c: through the device's GEMM library, OpenCL. */
+extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
+
 #define LAP_ROW_FP32 (1u << LAP_FP32)
 #define LAP_ROW_STAGE_KERNEL(stem_, grid_, count_, ...)                                            \
     {                                                                                              \
@@ -39,5 +46,12 @@ uint64_t lap_row_ceil_div(uint64_t a, uint64_t b);
 /* [K][C][R][S] to [K][R][S][C]. */
 size_t lap_pack_krsc_bytes(const lap_case *c);
 void lap_pack_krsc(const lap_case *c, const lap_op_weights *weights, void *out);
+
+/* [K][C][R][S] to [R][S][C][K]; as many bytes. */
+void lap_pack_rsck(const lap_case *c, const lap_op_weights *weights, void *out);
+
+/* [K][C][R][S] to [K/block][R][S][C][block], zeros in output channels beyond K. Blocks cover the
+ * output's channel stride. */
+void lap_pack_blocked(const lap_op *op, const lap_op_weights *weights, int block, void *out);
 
 #endif
