@@ -31,7 +31,11 @@ typedef enum lap_run_mode {
     LAP_RUN_THROUGHPUT,
     LAP_RUN_MODE_COUNT
 } lap_run_mode;
-typedef enum lap_kernels { LAP_KERNELS_DEFAULT = 0, LAP_KERNELS_NAIVE } lap_kernels;
+typedef enum lap_kernels {
+    LAP_KERNELS_DEFAULT = 0,
+    LAP_KERNELS_UNFUSED,
+    LAP_KERNELS_NAIVE
+} lap_kernels;
 typedef enum lap_verify_mode {
     LAP_VERIFY_FULL = 0,
     LAP_VERIFY_QUICK,

@@ -8,7 +8,7 @@
 /* Indices are the values of the enums, so a changed enum must change its words too. */
 static const char *const models[] = {"resnet18", NULL};
 static const char *const modes[] = {"latency", "throughput", NULL};
-static const char *const kernels[] = {"default", "naive", NULL};
+static const char *const kernels[] = {"default", "unfused", "naive", NULL};
 static const char *const precisions[] = {"fp32", "fp32x3", "tf32", "fp16", "bf16", NULL};
 static const char *const searches[] = {"doubling", "linear", "binary", NULL};
 static const char *const verify_modes[] = {"full", "quick", "off", NULL};
@@ -46,8 +46,8 @@ const lap_key lap_keys[] = {
      "Seed of the data that verification makes up. Weights and input have seeds of their own.",
      .least = 0, .most = UINT64_MAX},
     {"run", "kernels", LAP_KEY_CHOICE, FIELD(run.kernels), "default",
-     "default: the fastest kernel that accepts each layer. naive: only the plain kernels that the "
-     "others are compared with.",
+     "default: the fastest kernel that accepts each layer, or a pair of layers. unfused: a kernel "
+     "for every layer. naive: only the plain kernels that the others are compared with.",
      .choices = kernels},
 
     {"network", "model", LAP_KEY_CHOICES, FIELD(network.model), "resnet18", "The networks.",

@@ -58,12 +58,12 @@ static lap_status note_kernels(lap_case_run *run, lap_error *err) {
         const lap_kernel_row *kernel = lap_plan_row(run->plan, i);
         char params[192];
         lap_kernel_params_text(kernel, lap_plan_params(run->plan, i), params, sizeof params);
-        ok = lap_row_add_kernel(run->row, lap_plan_op(run->plan, i)->name, kernel->id, params,
-                                run->options.naive ? "naive" : "default");
+        ok = lap_row_add_kernel(run->row, lap_plan_step_name(run->plan, i), kernel->id, params,
+                                lap_kernels_name(run->runner->config->run.kernels));
         const char *fallback = lap_plan_fallback(run->plan, i);
         if (ok && *fallback && lap_plan_build_id(run->plan, i) == i)
             ok = lap_row_note(run->row, "%s: kernels passed over: %s",
-                              lap_plan_op(run->plan, i)->name, fallback);
+                              lap_plan_step_name(run->plan, i), fallback);
     }
     return ok ? LAP_OK : LAP_FAIL(err, LAP_E_NOMEM, "no memory for the row");
 }
@@ -204,7 +204,8 @@ void lap_runner_case(lap_runner *runner, const lap_run_case *c, lap_row *row) {
                         .row = row,
                         .options = {.batch = c->batch,
                                     .precision = c->precision,
-                                    .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE}};
+                                    .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE,
+                                    .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED}};
     snprintf(run.label, sizeof run.label, "%s batch %" PRIu64, c->device->selector, c->batch);
     lap_error err = {0};
     lap_status status = work(&run, &err);

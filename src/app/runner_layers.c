@@ -28,18 +28,35 @@ static lap_status time_layer(lap_case_run *run, int step, lap_optional *out, lap
     return LAP_OK;
 }
 
+/* Least bytes of a pair: what it reads and writes in all, without the tensor in between. */
+static uint64_t fused_bytes(const lap_case_run *run, int step) {
+    const lap_op *op = lap_plan_op(run->plan, step), *partner = lap_plan_partner(run->plan, step);
+    uint64_t n = run->c->batch, between = 0;
+    /* The tensor in between was counted once as written and once as read. */
+    if (lap_plan_fusion(run->plan, step) == LAP_FUSE_DOWNSAMPLE)
+        between = lap_tensor_logical(&partner->out);
+    else
+        between = lap_tensor_logical(&op->out);
+    return lap_op_bytes(op, n, 4) + lap_op_bytes(partner, n, 4) - 2 * 4 * n * between;
+}
+
 lap_status run_layers(lap_case_run *run, lap_error *err) {
     int steps = lap_plan_step_count(run->plan);
     lap_meter_step(run->runner->meter, "%s: layers", run->label);
     for (int i = 0; i < steps; i++) {
-        const lap_op *op = lap_plan_op(run->plan, i);
+        const lap_op *op = lap_plan_op(run->plan, i), *partner = lap_plan_partner(run->plan, i);
         lap_meter_progress(run->runner->meter, op->name, (size_t)i, (size_t)steps);
         if (run->runner->interrupted && run->runner->interrupted(NULL))
             return LAP_FAIL(err, LAP_E_INTERRUPTED, "interrupted in the layer table");
         lap_layer layer = {.macs = lap_op_macs(op),
                            .flops = lap_op_flops(op),
                            .bytes = lap_op_bytes(op, run->c->batch, 4)};
-        snprintf(layer.name, sizeof layer.name, "%s", op->name);
+        if (partner) {
+            layer.macs += lap_op_macs(partner);
+            layer.flops += lap_op_flops(partner);
+            layer.bytes = fused_bytes(run, i);
+        }
+        snprintf(layer.name, sizeof layer.name, "%.47s", lap_plan_step_name(run->plan, i));
         snprintf(layer.kind, sizeof layer.kind, "%s", lap_op_kind_name(op->kind));
         snprintf(layer.kernel, sizeof layer.kernel, "%s", lap_plan_row(run->plan, i)->id);
         LAP_TRY(time_layer(run, i, &layer.device_s, err));

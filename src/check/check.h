@@ -30,7 +30,7 @@ typedef struct lap_check_report {
     double logits_rel_l2; /* the worst image's */
     double limit;
     uint64_t images;      /* logits compared */
-    char first_wrong[48]; /* op name, "logits", or "" */
+    char first_wrong[100]; /* step name, "logits", or "" */
     char detail[768];     /* how it is wrong, for people */
 } lap_check_report;
 

@@ -36,8 +36,10 @@ typedef enum lap_role {
     LAP_ROLE_IN = 0,   /* const T *  input tensor */
     LAP_ROLE_OUT,      /* T *        output tensor */
     LAP_ROLE_RESIDUAL, /* const T *  residual tensor, null if the op has none */
+    LAP_ROLE_IN2,      /* const T *  the partner's input (LAP_FUSE_DOWNSAMPLE) */
     LAP_ROLE_WEIGHTS,  /* const T *  packed weights */
-    LAP_ROLE_BIAS,     /* const float *, padded with zeros to the output's cs */
+    LAP_ROLE_BIAS,     /* const float *, padded with zeros to the output's cs; the sum of both with
+                          LAP_FUSE_DOWNSAMPLE, the layer's with LAP_FUSE_FC */
     LAP_ROLE_SCRATCH,  /* float *    scratch memory of this op */
     LAP_ROLE_N,        /* int        images in the batch */
     LAP_ROLE_FLAGS     /* int        LAP_FLAG_* */
@@ -46,9 +48,22 @@ typedef enum lap_role {
 #define LAP_FLAG_RELU 1
 #define LAP_FLAG_RESIDUAL 2 /* residual is not null and is added before the ReLU */
 
+/* Two ops that one row computes without storing the tensor between them. */
+typedef enum lap_fusion {
+    LAP_FUSE_NONE = 0,
+    LAP_FUSE_MAXPOOL, /* op: convolution; partner: the max-pool behind it, whose output is written
+                       */
+    LAP_FUSE_DOWNSAMPLE, /* op: convolution; partner: the 1x1 convolution whose output is its
+                            residual; the partner's input is LAP_ROLE_IN2, there is no residual to
+                            read */
+    LAP_FUSE_FC          /* op: average pool; partner: the fully connected layer behind it */
+} lap_fusion;
+
 /* One choice of work: op, device, batch, parameters. What every function of a row is given. */
 typedef struct lap_case {
     const lap_op *op;
+    lap_fusion fusion;
+    const lap_op *partner; /* NULL without fusion */
     const lap_device_info *device;
     lap_precision precision;
     uint64_t n; /* batch */
@@ -75,9 +90,10 @@ typedef struct lap_stage {
 } lap_stage;
 
 typedef struct lap_kernel_row {
-    const char *id;    /* stable name in results: "conv_direct_v" */
-    const char *about; /* one line */
-    lap_op_kind kind;
+    const char *id;      /* stable name in results: "conv_direct_v" */
+    const char *about;   /* one line */
+    lap_op_kind kind;    /* of op */
+    lap_fusion fusion;   /* which pair it computes; LAP_FUSE_NONE: op alone */
     unsigned precisions; /* bit mask 1u << lap_precision */
     bool naive;          /* the last resort of its kind; chosen by kernels = naive */
     bool variant;        /* never chosen automatically, only by id */
@@ -96,6 +112,9 @@ typedef struct lap_kernel_row {
     /* Packed weights; NULL for ops without weights. pack writes exactly packed_bytes. */
     size_t (*packed_bytes)(const lap_case *c);
     void (*pack)(const lap_case *c, const lap_op_weights *weights, void *out);
+    /* Instead of pack where fusion is not LAP_FUSE_NONE. */
+    void (*pack_fused)(const lap_case *c, const lap_op_weights *weights,
+                       const lap_op_weights *partner, void *out);
     /* Scratch bytes for the batch c->n; NULL means none. */
     uint64_t (*scratch_bytes)(const lap_case *c);
     /* The scratch starts as zeros, is this op's alone, and every run leaves the zeros it relies on.
@@ -127,6 +146,9 @@ bool lap_kernel_source_at(size_t index, const char **language, const char **stem
  *   H W        input height, width                    (all but FC)
  *   K KS       output channels, channel stride        (CONV, FC)
  *   P Q R S STRIDE PAD   output height, width, window (CONV, MAXPOOL)
+ *   POOL_P POOL_Q POOL_R POOL_STRIDE POOL_PAD   the pool's output and window (LAP_FUSE_MAXPOOL)
+ *   C2 CS2 H2 W2 STRIDE2                        the partner's input and step (LAP_FUSE_DOWNSAMPLE)
+ *   K KS                                        of the layer (LAP_FUSE_FC)
  * then the row's parameters by name, then PRECISION (the lap_precision value).
  * Returns the count; out has room for LAP_MAX_DEFINES. */
 size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out);

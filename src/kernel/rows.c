@@ -27,7 +27,7 @@ const lap_kernel_row *lap_kernel_find(const char *id) {
 }
 
 bool lap_kernel_can_run(const lap_kernel_row *row, const lap_case *c, bool has_gemm) {
-    if (row->kind != c->op->kind) return false;
+    if (row->kind != c->op->kind || row->fusion != c->fusion) return false;
     if (!(row->precisions & 1u << c->precision)) return false;
     if (row->only && strcmp(row->only, c->device->language) != 0) return false;
     if (row->needs_gemm && !has_gemm) return false;
@@ -51,6 +51,32 @@ static size_t add(lap_define *out, size_t at, const char *name, int64_t value) {
     return at + 1;
 }
 
+static size_t add_partner(lap_define *out, size_t n, const lap_case *c) {
+    const lap_op *p = c->partner;
+    switch (c->fusion) {
+    case LAP_FUSE_NONE: break;
+    case LAP_FUSE_MAXPOOL:
+        n = add(out, n, "POOL_P", p->out.h);
+        n = add(out, n, "POOL_Q", p->out.w);
+        n = add(out, n, "POOL_R", p->r);
+        n = add(out, n, "POOL_STRIDE", p->stride);
+        n = add(out, n, "POOL_PAD", p->pad);
+        break;
+    case LAP_FUSE_DOWNSAMPLE:
+        n = add(out, n, "C2", p->in.c);
+        n = add(out, n, "CS2", p->in.cs);
+        n = add(out, n, "H2", p->in.h);
+        n = add(out, n, "W2", p->in.w);
+        n = add(out, n, "STRIDE2", p->stride);
+        break;
+    case LAP_FUSE_FC:
+        n = add(out, n, "K", p->out.c);
+        n = add(out, n, "KS", p->out.cs);
+        break;
+    }
+    return n;
+}
+
 size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out) {
     const lap_op *op = c->op;
     bool windowed = op->kind == LAP_OP_CONV || op->kind == LAP_OP_MAXPOOL;
@@ -72,6 +98,7 @@ size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_defi
         n = add(out, n, "STRIDE", op->stride);
         n = add(out, n, "PAD", op->pad);
     }
+    n = add_partner(out, n, c);
     for (int i = 0; i < row->tunable_count; i++)
         n = add(out, n, row->tunables[i].name, c->params.value[i]);
     return add(out, n, "PRECISION", c->precision);

@@ -57,15 +57,20 @@ static bool can_fall_back(lap_status status) {
     return status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED;
 }
 
-lap_status plan_choose(lap_plan *plan, plan_step *step, lap_error *err) {
+lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err) {
     size_t count;
     const lap_kernel_row *const *rows = lap_kernel_rows(&count);
     uint64_t chosen_for = plan->options.chosen_for ? plan->options.chosen_for : plan->options.batch;
     bool has_gemm = lap_device_has_gemm(plan->session->device);
     lap_text passed = {0};
+    if (step->fallback) lap_text_add(&passed, step->fallback); /* of a fused try */
+    free(step->fallback);
+    step->fallback = NULL;
     lap_status status = LAP_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
         step->c = (lap_case){.op = step->op,
+                             .fusion = fusion,
+                             .partner = step->partner,
                              .device = lap_device_get_info(plan->session->device),
                              .precision = plan->options.precision,
                              .n = chosen_for};
@@ -92,9 +97,7 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_error *err) {
                           step->op->name, lap_op_kind_name(step->op->kind),
                           lap_precision_name(plan->options.precision), passed.length ? ": " : "",
                           lap_text_get(&passed));
-        lap_text_free(&passed);
-        return status;
     }
     step->fallback = passed.data; /* may be NULL */
-    return LAP_OK;
+    return status;
 }

@@ -32,6 +32,9 @@ typedef struct plan_launch {
 
 typedef struct plan_step {
     const lap_op *op;
+    const lap_op *partner; /* NULL without fusion */
+    int output;            /* tensor */
+    char name[100];
     const lap_kernel_row *row;
     lap_case c;                          /* n is the plan's batch, params as chosen */
     lap_kernel *kernels[LAP_MAX_STAGES]; /* the session cache owns them */
@@ -46,7 +49,7 @@ struct lap_plan {
     lap_session *session;
     const lap_net *net;
     lap_plan_options options;
-    plan_step *steps; /* one per op */
+    plan_step *steps;
     int step_count;
     int *slot_of; /* per tensor: index into slots */
     plan_buffer *slots;
@@ -63,8 +66,11 @@ uint64_t plan_tensor_bytes(const lap_plan *plan, int tensor);
 /* memory.c: slots by liveness. Fills slot_of, slot_bytes, slot_count, scratch_bytes. */
 lap_status plan_memory_layout(lap_plan *plan, lap_error *err);
 
-/* choose.c: pick a row for one op and build its kernels. */
-lap_status plan_choose(lap_plan *plan, plan_step *step, lap_error *err);
+/* choose.c: pick a row for the step's op (and partner) and build its kernels. */
+lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err);
+
+/* fuse.c: the op that could be computed together with op index, and how; NULL if there is none. */
+const lap_op *plan_partner(const lap_net *net, int index, lap_fusion *fusion);
 
 /* cache.c */
 typedef struct lap_kernel_cache lap_kernel_cache;

@@ -1,5 +1,6 @@
 /* Which tensors share memory: slots by liveness. A tensor's slot is free again after the last op
- * that reads it. The input is never given away (runs repeat), nor is the output. */
+ * that reads it; a tensor between fused ops has none. The input is never given away (runs repeat),
+ * nor is the output. */
 #include "plan/internal.h"
 
 #include <stdlib.h>
@@ -13,14 +14,19 @@ uint64_t plan_tensor_bytes(const lap_plan *plan, int tensor) {
            plan_element_bytes(plan->options.precision) * plan->options.batch;
 }
 
-static int last_use(const lap_net *net, int tensor) {
-    if (tensor == 0) return net->op_count;
+static bool reads(const plan_step *step, int tensor) {
+    if (step->op->input == tensor) return true;
+    if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) return step->partner->input == tensor;
+    return step->op->residual == tensor;
+}
+
+/* The last step that reads the tensor; past the end for the input, which must survive the run, and
+ * for results, which no step reads. */
+static int last_use(const lap_plan *plan, int tensor) {
     int last = -1;
-    for (int i = 0; i < net->op_count; i++) {
-        const lap_op *op = &net->ops[i];
-        if (op->input == tensor || op->residual == tensor) last = i;
-    }
-    return last < 0 ? net->op_count : last; /* never read: it is a result */
+    for (int i = 0; i < plan->step_count; i++)
+        if (reads(&plan->steps[i], tensor)) last = i;
+    return tensor == 0 || last < 0 ? plan->step_count : last;
 }
 
 /* A free slot for bytes: the smallest that is large enough, else the largest to be grown, else new.
@@ -58,15 +64,15 @@ lap_status plan_memory_layout(lap_plan *plan, lap_error *err) {
     }
     for (int t = 0; t < net->tensor_count; t++)
         plan->slot_of[t] = -1;
-    /* Op i writes its output while reading its inputs, so a slot is free for it only if its last
+    /* Step i writes its output while reading its inputs, so a slot is free for it only if its last
      * use was before i. */
     plan->slot_of[0] = take_slot(plan, busy_until, 0, plan_tensor_bytes(plan, 0));
-    busy_until[plan->slot_of[0]] = last_use(net, 0);
-    for (int i = 0; i < net->op_count; i++) {
-        int t = net->ops[i].output;
+    busy_until[plan->slot_of[0]] = last_use(plan, 0);
+    for (int i = 0; i < plan->step_count; i++) {
+        int t = plan->steps[i].output;
         int slot = take_slot(plan, busy_until, i, plan_tensor_bytes(plan, t));
         plan->slot_of[t] = slot;
-        busy_until[slot] = last_use(net, t);
+        busy_until[slot] = last_use(plan, t);
     }
     free(busy_until);
     for (int i = 0; i < plan->step_count; i++) {

@@ -16,17 +16,77 @@ static bool same_build(const plan_step *a, const plan_step *b) {
            x->stride == y->stride && x->pad == y->pad;
 }
 
-static lap_status choose_all(lap_plan *plan, lap_progress progress, void *context, lap_error *err) {
-    for (int i = 0; i < plan->step_count; i++) {
-        plan_step *step = &plan->steps[i];
-        step->op = &plan->net->ops[i];
-        if (progress) progress(context, step->op->name, (size_t)i, (size_t)plan->step_count);
-        LAP_TRY(plan_choose(plan, step, err));
-        step->build_id = i;
-        for (int j = i - 1; j >= 0; j--)
-            if (same_build(step, &plan->steps[j])) step->build_id = plan->steps[j].build_id;
+static void name_step(plan_step *step, lap_fusion fusion) {
+    step->output = step->op->output;
+    if (fusion == LAP_FUSE_MAXPOOL || fusion == LAP_FUSE_FC) step->output = step->partner->output;
+    snprintf(step->name, sizeof step->name, "%s%s%s", step->op->name, step->partner ? "+" : "",
+             step->partner ? step->partner->name : "");
+}
+
+/* A fused step for op index, if a row exists that runs; false leaves the step empty. */
+static lap_status try_fused(lap_plan *plan, int index, plan_step *step, bool *done,
+                            lap_error *err) {
+    lap_fusion fusion;
+    *done = false;
+    step->op = &plan->net->ops[index];
+    step->partner = plan_partner(plan->net, index, &fusion);
+    if (!step->partner || plan->options.naive || plan->options.unfused) {
+        step->partner = NULL;
+        return LAP_OK;
+    }
+    lap_status status = plan_choose(plan, step, fusion, err);
+    if (status == LAP_OK) {
+        name_step(step, fusion);
+        *done = true;
+        return LAP_OK;
+    }
+    if (status != LAP_E_UNSUPPORTED) return status;
+    lap_error_clear(err);
+    *step = (plan_step){.op = step->op, .fallback = step->fallback};
+    return LAP_OK;
+}
+
+/* Fused steps first, since they decide which ops need no step of their own. */
+static lap_status choose_all(lap_plan *plan, bool *absorbed, lap_progress progress, void *context,
+                             lap_error *err) {
+    const lap_net *net = plan->net;
+    size_t total = (size_t)net->op_count;
+    plan_step *steps = plan->steps;
+    for (int i = 0; i < net->op_count; i++) {
+        if (progress) progress(context, net->ops[i].name, (size_t)i, 2 * total);
+        bool done;
+        LAP_TRY(try_fused(plan, i, &steps[i], &done, err));
+        if (done) absorbed[lap_plan_op_index(plan, steps[i].partner)] = true;
+    }
+    for (int i = 0; i < net->op_count; i++) {
+        if (progress) progress(context, net->ops[i].name, total + (size_t)i, 2 * total);
+        if (absorbed[i]) continue;
+        plan_step *step = &steps[plan->step_count];
+        if (step != &steps[i]) {
+            *step = steps[i];
+            steps[i] = (plan_step){0};
+        }
+        if (!step->row) {
+            LAP_TRY(plan_choose(plan, step, LAP_FUSE_NONE, err));
+            name_step(step, LAP_FUSE_NONE);
+        }
+        step->build_id = plan->step_count;
+        for (int j = plan->step_count - 1; j >= 0; j--)
+            if (same_build(step, &steps[j])) step->build_id = steps[j].build_id;
+        plan->step_count++;
     }
     return LAP_OK;
+}
+
+static lap_status make_steps(lap_plan *plan, lap_progress progress, void *context, lap_error *err) {
+    size_t count = (size_t)plan->net->op_count;
+    plan->steps = calloc(count, sizeof *plan->steps);
+    bool *absorbed = calloc(count, sizeof *absorbed);
+    lap_status status = plan->steps && absorbed
+                            ? choose_all(plan, absorbed, progress, context, err)
+                            : LAP_FAIL(err, LAP_E_NOMEM, "no memory for a plan's steps");
+    free(absorbed);
+    return status;
 }
 
 lap_status lap_plan_new(lap_session *session, const lap_net *net, const lap_plan_options *options,
@@ -40,10 +100,7 @@ lap_status lap_plan_new(lap_session *session, const lap_net *net, const lap_plan
     plan->session = session;
     plan->net = net;
     plan->options = *options;
-    plan->step_count = net->op_count;
-    plan->steps = calloc((size_t)net->op_count, sizeof *plan->steps);
-    lap_status status = plan->steps ? choose_all(plan, progress, context, err)
-                                    : LAP_FAIL(err, LAP_E_NOMEM, "no memory for a plan's steps");
+    lap_status status = make_steps(plan, progress, context, err);
     if (status == LAP_OK) status = plan_memory_layout(plan, err);
     if (status != LAP_OK) {
         lap_plan_free(plan);
@@ -56,7 +113,7 @@ lap_status lap_plan_new(lap_session *session, const lap_net *net, const lap_plan
 void lap_plan_free(lap_plan *plan) {
     if (!plan) return;
     lap_graph_free(plan->graph);
-    for (int i = 0; plan->steps && i < plan->step_count; i++) {
+    for (int i = 0; plan->steps && i < plan->net->op_count; i++) {
         plan_step *step = &plan->steps[i];
         plan_buffer_free(&step->weights);
         plan_buffer_free(&step->bias);
@@ -78,28 +135,48 @@ void lap_plan_free(lap_plan *plan) {
 static lap_status upload(lap_plan *plan, plan_buffer *to, const char *name, const char *what,
                          const void *data, size_t bytes, lap_error *err) {
     char label[64];
-    snprintf(label, sizeof label, "%.40s %s", name, what);
+    snprintf(label, sizeof label, "%.50s %s", name, what);
     if (!to->whole) LAP_TRY(plan_buffer_new(plan->session->queue, bytes, label, to, err));
     return lap_buffer_write(plan->session->queue, to->data, 0, data, bytes, err);
 }
 
-static lap_status upload_step(lap_plan *plan, plan_step *step, const lap_op_weights *w,
+/* The bias that the step's kernels add, padded to the output's channel stride. */
+static void fill_bias(const plan_step *step, const lap_op_weights *w, const lap_op_weights *partner,
+                      float *bias) {
+    const lap_op_weights *first = step->c.fusion == LAP_FUSE_FC ? partner : w;
+    for (size_t i = 0; i < first->k; i++) {
+        double sum = (double)first->bias[i];
+        if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) sum += (double)partner->bias[i];
+        bias[i] = (float)sum;
+    }
+}
+
+static int bias_stride(const plan_step *step) {
+    return step->c.fusion == LAP_FUSE_FC ? step->partner->out.cs : step->op->out.cs;
+}
+
+static lap_status upload_step(lap_plan *plan, plan_step *step, const lap_weights *weights,
                               lap_error *err) {
     if (!step->row->packed_bytes) return LAP_OK;
+    const lap_op_weights *w = &weights->ops[lap_plan_op_index(plan, step->op)], *partner = NULL;
+    if (step->partner) partner = &weights->ops[lap_plan_op_index(plan, step->partner)];
     size_t bytes = step->row->packed_bytes(&step->c);
-    size_t bias_count = (size_t)step->op->out.cs;
+    size_t bias_count = (size_t)bias_stride(step);
     void *packed = malloc(bytes);
     float *bias = calloc(bias_count, sizeof *bias);
     lap_status status = LAP_OK;
     if (!packed || !bias) {
-        status = LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory to pack weights", step->op->name);
+        status = LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory to pack weights", step->name);
     } else {
-        step->row->pack(&step->c, w, packed);
-        memcpy(bias, w->bias, w->k * sizeof *bias);
-        status = upload(plan, &step->weights, step->op->name, "weights", packed, bytes, err);
+        if (step->partner)
+            step->row->pack_fused(&step->c, w, partner, packed);
+        else
+            step->row->pack(&step->c, w, packed);
+        fill_bias(step, w, partner, bias);
+        status = upload(plan, &step->weights, step->name, "weights", packed, bytes, err);
         if (status == LAP_OK)
-            status = upload(plan, &step->bias, step->op->name, "bias", bias,
-                            bias_count * sizeof *bias, err);
+            status =
+                upload(plan, &step->bias, step->name, "bias", bias, bias_count * sizeof *bias, err);
     }
     free(packed);
     free(bias);
@@ -107,11 +184,11 @@ static lap_status upload_step(lap_plan *plan, plan_step *step, const lap_op_weig
 }
 
 lap_status lap_plan_upload(lap_plan *plan, const lap_weights *weights, lap_error *err) {
-    if (weights->op_count != plan->step_count)
+    if (weights->op_count != plan->net->op_count)
         return LAP_FAIL(err, LAP_E_ARG, "weights of %d ops for a network of %d", weights->op_count,
-                        plan->step_count);
+                        plan->net->op_count);
     for (int i = 0; i < plan->step_count; i++)
-        LAP_TRY(upload_step(plan, &plan->steps[i], &weights->ops[i], err));
+        LAP_TRY(upload_step(plan, &plan->steps[i], weights, err));
     plan->uploaded = true;
     return LAP_OK;
 }
@@ -127,9 +204,12 @@ static lap_buffer *role_buffer(const lap_plan *plan, const plan_step *step, lap_
     case LAP_ROLE_IN:
         return tensor_buffer(plan, step->op->input);
     case LAP_ROLE_OUT:
-        return tensor_buffer(plan, step->op->output);
+        return tensor_buffer(plan, step->output);
     case LAP_ROLE_RESIDUAL:
+        if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) return NULL;
         return tensor_buffer(plan, step->op->residual);
+    case LAP_ROLE_IN2:
+        return step->partner ? tensor_buffer(plan, step->partner->input) : NULL;
     case LAP_ROLE_WEIGHTS:
         return step->weights.data;
     case LAP_ROLE_BIAS:
@@ -147,8 +227,10 @@ static lap_arg role_arg(const lap_plan *plan, const plan_step *step, lap_role ro
     if (role == LAP_ROLE_N)
         return (lap_arg){.kind = LAP_ARG_I32, .i32 = (int32_t)plan->options.batch};
     if (role == LAP_ROLE_FLAGS) {
-        int flags = (step->op->relu ? LAP_FLAG_RELU : 0) |
-                    (step->op->residual >= 0 ? LAP_FLAG_RESIDUAL : 0);
+        int flags =
+            (step->op->relu ? LAP_FLAG_RELU : 0) |
+            (step->op->residual >= 0 && step->c.fusion != LAP_FUSE_DOWNSAMPLE ? LAP_FLAG_RESIDUAL
+                                                                              : 0);
         return (lap_arg){.kind = LAP_ARG_I32, .i32 = flags};
     }
     return (lap_arg){.kind = LAP_ARG_BUFFER, .buffer = role_buffer(plan, step, role)};
@@ -177,7 +259,7 @@ static lap_status bind_scratch(lap_plan *plan, plan_step *step, lap_error *err) 
     uint64_t bytes = step->row->scratch_bytes(&step->c);
     if (bytes == 0) return LAP_OK;
     char label[64];
-    snprintf(label, sizeof label, "%.40s scratch", step->op->name);
+    snprintf(label, sizeof label, "%.50s scratch", step->name);
     LAP_TRY(plan_buffer_new(plan->session->queue, bytes, label, &step->own_scratch, err));
     return lap_buffer_fill(plan->session->queue, step->own_scratch.data, 0, step->own_scratch.bytes,
                            0, err);
@@ -190,8 +272,8 @@ static void slot_label(const lap_plan *plan, int slot, char *label, size_t size)
         return;
     }
     for (int i = 0; i < plan->step_count; i++)
-        if (plan->slot_of[plan->net->ops[i].output] == slot) {
-            snprintf(label, size, "%.40s output", plan->net->ops[i].name);
+        if (plan->slot_of[plan->steps[i].output] == slot) {
+            snprintf(label, size, "%.50s output", plan->steps[i].name);
             return;
         }
 }
@@ -224,7 +306,7 @@ uint64_t lap_plan_weight_bytes(const lap_plan *plan) {
     for (int i = 0; i < plan->step_count; i++) {
         const plan_step *step = &plan->steps[i];
         if (!step->row->packed_bytes) continue;
-        bytes += step->row->packed_bytes(&step->c) + 4u * (uint64_t)step->op->out.cs;
+        bytes += step->row->packed_bytes(&step->c) + 4u * (uint64_t)bias_stride(step);
         bytes += 4 * PLAN_GUARD_BYTES;
     }
     return bytes;
@@ -252,7 +334,7 @@ lap_status lap_plan_run_step(lap_plan *plan, int index, lap_error *err) {
                                 ? lap_gemm_enqueue(plan->session->queue, &launch->gemm, err)
                                 : lap_enqueue(plan->session->queue, &launch->launch, err);
         if (status != LAP_OK) {
-            lap_error_prefix(err, "%s: kernel %s: ", step->op->name, step->row->id);
+            lap_error_prefix(err, "%s: kernel %s: ", step->name, step->row->id);
             return status;
         }
     }
@@ -295,6 +377,26 @@ int lap_plan_step_count(const lap_plan *plan) {
 
 const lap_op *lap_plan_op(const lap_plan *plan, int step) {
     return plan->steps[step].op;
+}
+
+lap_fusion lap_plan_fusion(const lap_plan *plan, int step) {
+    return plan->steps[step].c.fusion;
+}
+
+const lap_op *lap_plan_partner(const lap_plan *plan, int step) {
+    return plan->steps[step].partner;
+}
+
+int lap_plan_op_index(const lap_plan *plan, const lap_op *op) {
+    return (int)(op - plan->net->ops);
+}
+
+int lap_plan_output(const lap_plan *plan, int step) {
+    return plan->steps[step].output;
+}
+
+const char *lap_plan_step_name(const lap_plan *plan, int step) {
+    return plan->steps[step].name;
 }
 
 const lap_kernel_row *lap_plan_row(const lap_plan *plan, int step) {

@@ -29,6 +29,7 @@ typedef struct lap_plan_options {
     uint64_t chosen_for; /* choose rows and parameters as for this batch; 0: batch itself */
     lap_precision precision;
     bool naive;    /* only naive kernels */
+    bool unfused;  /* a step for every op */
     bool no_reuse; /* every tensor keeps its own memory (layer checks need it) */
 } lap_plan_options;
 
@@ -56,9 +57,17 @@ lap_status lap_plan_capture(lap_plan *plan, bool *captured, lap_error *err);
 /* Blocking: logits[batch][classes]. */
 lap_status lap_plan_logits(lap_plan *plan, float *logits, lap_error *err);
 
-/* Steps, one per op, for checks and layer tables. */
+/* Steps for checks and layer tables: one per op, or per pair of ops that one row computes. */
 int lap_plan_step_count(const lap_plan *plan);
 const lap_op *lap_plan_op(const lap_plan *plan, int step);
+lap_fusion lap_plan_fusion(const lap_plan *plan, int step);
+const lap_op *lap_plan_partner(const lap_plan *plan, int step); /* NULL without fusion */
+/* Index of an op of the plan's network. */
+int lap_plan_op_index(const lap_plan *plan, const lap_op *op);
+/* The tensor a step writes. */
+int lap_plan_output(const lap_plan *plan, int step);
+/* "conv1", "conv1+maxpool"; static for the plan's life. */
+const char *lap_plan_step_name(const lap_plan *plan, int step);
 const lap_kernel_row *lap_plan_row(const lap_plan *plan, int step);
 const lap_params *lap_plan_params(const lap_plan *plan, int step);
 /* Why faster rows were passed over for this step ("" if none were): build errors, limits. */

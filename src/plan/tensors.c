@@ -13,8 +13,8 @@ static lap_status staging(const lap_tensor *tensor, float **out, lap_error *err)
 static lap_status check_range(const lap_plan *plan, int tensor, uint64_t first, uint64_t count,
                               lap_error *err) {
     if (!plan->bound) return LAP_FAIL(err, LAP_E_ARG, "the plan is not bound");
-    if (tensor < 0 || tensor >= plan->net->tensor_count || first > plan->options.batch ||
-        count > plan->options.batch - first)
+    if (tensor < 0 || tensor >= plan->net->tensor_count || plan->slot_of[tensor] < 0 ||
+        first > plan->options.batch || count > plan->options.batch - first)
         return LAP_FAIL(err, LAP_E_ARG, "tensor %d, images %llu + %llu: out of range", tensor,
                         (unsigned long long)first, (unsigned long long)count);
     return LAP_OK;

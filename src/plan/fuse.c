@@ -1,0 +1,45 @@
+/* Which ops could be computed together: pairs whose tensor in between nobody else reads. */
+#include "plan/internal.h"
+
+/* The only op that reads the tensor, as input or residual; NULL if there are several or none. */
+static const lap_op *only_reader(const lap_net *net, int tensor) {
+    const lap_op *reader = NULL;
+    for (int i = 0; i < net->op_count; i++) {
+        const lap_op *op = &net->ops[i];
+        if (op->input != tensor && op->residual != tensor) continue;
+        if (reader) return NULL;
+        reader = op;
+    }
+    return reader;
+}
+
+static const lap_op *writer(const lap_net *net, int tensor) {
+    for (int i = 0; i < net->op_count; i++)
+        if (net->ops[i].output == tensor) return &net->ops[i];
+    return NULL;
+}
+
+/* A 1x1 convolution that only makes this op's residual. */
+static const lap_op *downsample_of(const lap_net *net, const lap_op *op) {
+    if (op->kind != LAP_OP_CONV || op->residual < 0) return NULL;
+    const lap_op *made = writer(net, op->residual);
+    if (!made || made->kind != LAP_OP_CONV || made->residual >= 0 || made->relu) return NULL;
+    if (made->r != 1 || made->s != 1 || made->pad != 0) return NULL;
+    return only_reader(net, op->residual) == op ? made : NULL;
+}
+
+const lap_op *plan_partner(const lap_net *net, int index, lap_fusion *fusion) {
+    const lap_op *op = &net->ops[index];
+    const lap_op *partner = downsample_of(net, op);
+    *fusion = LAP_FUSE_DOWNSAMPLE;
+    if (partner) return partner;
+    const lap_op *next = only_reader(net, op->output);
+    if (next && next->input == op->output) {
+        *fusion = LAP_FUSE_MAXPOOL;
+        if (op->kind == LAP_OP_CONV && next->kind == LAP_OP_MAXPOOL) return next;
+        *fusion = LAP_FUSE_FC;
+        if (op->kind == LAP_OP_AVGPOOL && next->kind == LAP_OP_FC) return next;
+    }
+    *fusion = LAP_FUSE_NONE;
+    return NULL;
+}
