@@ -115,10 +115,11 @@ sample_rows *sample_rows_new(void) {
     hostile_row(&s->rows[1]);
     set_case(&s->rows[2], "cuda:0", "NVIDIA H200", 64);
     lap_error err = {0};
-    lap_fail_native_at(&err, LAP_E_LAUNCH, "x.c", 1, "cudaLaunchKernel", 701,
-                       "cudaErrorLaunchOutOfResources", "layer1.0.conv1: refused, \"quoted\"\n%s",
-                       "a second line that goes on for much longer than one hundred columns so that "
-                       "it has to be wrapped somewhere in the table");
+    lap_fail_native_at(
+        &err, LAP_E_LAUNCH, "x.c", 1, "cudaLaunchKernel", 701, "cudaErrorLaunchOutOfResources",
+        "layer1.0.conv1: refused, \"quoted\"\n%s",
+        "a second line that goes on for much longer than one hundred columns so that "
+        "it has to be wrapped somewhere in the table");
     lap_row_fail(&s->rows[2], LAP_E_LAUNCH, &err);
     set_case(&s->rows[3], "opencl:1:0", "Zero timer", 1);
     set_latency(&s->rows[3], 1, 0, 0);

@@ -135,9 +135,19 @@ static void absent_is_empty(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
     sheet *c = render(&s->report);
-    const char *const failed[] = {"verified", "logits_rel_l2", "exact_layers", "open_s", "clock",
-                                  "n",        "mean_s",        "std_s",        "fps",    "uuid",
-                                  "throughput_batch", "throughput_images_per_s", "flops_per_s"};
+    const char *const failed[] = {"verified",
+                                  "logits_rel_l2",
+                                  "exact_layers",
+                                  "open_s",
+                                  "clock",
+                                  "n",
+                                  "mean_s",
+                                  "std_s",
+                                  "fps",
+                                  "uuid",
+                                  "throughput_batch",
+                                  "throughput_images_per_s",
+                                  "flops_per_s"};
     for (size_t i = 0; i < sizeof failed / sizeof failed[0]; i++)
         assert_string_equal(field(c, 3, failed[i]), "");
     assert_string_equal(field(c, 4, "mean_s"), "0");

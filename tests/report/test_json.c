@@ -32,8 +32,7 @@ static void assert_keys(json_t *object, const char *want) {
 }
 
 static json_t *get(json_t *document, size_t row, const char *key) {
-    json_t *value =
-        json_object_get(json_array_get(json_object_get(document, "rows"), row), key);
+    json_t *value = json_object_get(json_array_get(json_object_get(document, "rows"), row), key);
     assert_non_null(value);
     return value;
 }
@@ -116,8 +115,8 @@ static void absent_is_null(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
     json_t *d = render(&s->report);
-    const char *const keys[] = {"verified", "latency", "spans", "fps", "throughput", "flops_per_s",
-                                "layers"};
+    const char *const keys[] = {"verified",   "latency",     "spans", "fps",
+                                "throughput", "flops_per_s", "layers"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
         assert_true(json_is_null(get(d, 2, keys[k])));
     assert_string_equal(json_string_value(get(d, 2, "status")), "failed");
@@ -186,9 +185,9 @@ static void no_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_the_schema),   cmocka_unit_test(values_are_the_rows),
-        cmocka_unit_test(absent_is_null),        cmocka_unit_test(hostile_names_survive),
-        cmocka_unit_test(never_nan_or_inf),      cmocka_unit_test(no_rows),
+        cmocka_unit_test(keys_are_the_schema), cmocka_unit_test(values_are_the_rows),
+        cmocka_unit_test(absent_is_null),      cmocka_unit_test(hostile_names_survive),
+        cmocka_unit_test(never_nan_or_inf),    cmocka_unit_test(no_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
