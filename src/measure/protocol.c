@@ -54,8 +54,12 @@ static lap_status repeat_once(const lap_workload *workload, const lap_timing *ti
 
     *sample = (lap_sample){.wall_s = c - a, .submit_s = b - a};
     double device_s = 0;
-    lap_status status = timing->elapsed(context, &device_s, err);
-    if (status != LAP_OK && status != LAP_E_TIMER) return status;
+    lap_error detail = {0}; /* a bad stamp is counted, not reported as an error */
+    lap_status status = timing->elapsed(context, &device_s, &detail);
+    if (status != LAP_OK && status != LAP_E_TIMER) {
+        if (err) *err = detail;
+        return status;
+    }
     double slack = 2 * timing->resolution_s + 1e-6;
     if (status == LAP_E_TIMER || !(device_s > 0) || !isfinite(device_s))
         out->bad_stamps++;

@@ -1,0 +1,169 @@
+/* CSV as RFC 4180 has it: parsed back by a reader of its own. */
+#include "rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELDS = 64, RECORDS = 16 };
+
+typedef struct sheet {
+    char *fields[RECORDS][FIELDS];
+    size_t counts[RECORDS];
+    size_t records;
+} sheet;
+
+/* One field at *p; moves on behind it. A quote inside an unquoted field is an error. */
+static char *read_field(const char **p) {
+    lap_text field = {0};
+    lap_text_add(&field, "");
+    const char *s = *p;
+    if (*s == '"') {
+        for (s++;; s++) {
+            assert_true(*s != '\0');
+            if (*s == '"' && s[1] == '"')
+                s++;
+            else if (*s == '"')
+                break;
+            lap_text_addn(&field, s, 1);
+        }
+        s++;
+    } else {
+        for (; *s && *s != ',' && *s != '\r' && *s != '\n'; s++) {
+            assert_true(*s != '"');
+            lap_text_addn(&field, s, 1);
+        }
+    }
+    assert_true(*s == ',' || (s[0] == '\r' && s[1] == '\n'));
+    *p = s;
+    return field.data;
+}
+
+static sheet *parse(const char *text) {
+    sheet *out = calloc(1, sizeof *out);
+    assert_non_null(out);
+    while (*text) {
+        assert_true(out->records < RECORDS);
+        size_t *count = &out->counts[out->records];
+        for (;;) {
+            assert_true(*count < FIELDS);
+            out->fields[out->records][(*count)++] = read_field(&text);
+            if (*text == '\r') break;
+            text++;
+        }
+        text += 2;
+        out->records++;
+    }
+    return out;
+}
+
+static void sheet_free(sheet *s) {
+    for (size_t r = 0; r < s->records; r++)
+        for (size_t f = 0; f < s->counts[r]; f++)
+            free(s->fields[r][f]);
+    free(s);
+}
+
+/* Field of a record (1 is the first row) by its column's name. */
+static const char *field(const sheet *s, size_t record, const char *column) {
+    for (size_t f = 0; f < s->counts[0]; f++)
+        if (strcmp(s->fields[0][f], column) == 0) return s->fields[record][f];
+    fail_msg("no column %s", column);
+    return NULL;
+}
+
+static sheet *render(const lap_report *report) {
+    lap_text text = {0};
+    assert_int_equal(lap_report_csv(report, &text, NULL), LAP_OK);
+    sheet *out = parse(text.data);
+    lap_text_free(&text);
+    return out;
+}
+
+static void header_is_fixed(void **state) {
+    (void)state;
+    lap_text text = {0};
+    lap_report empty = {0};
+    assert_int_equal(lap_report_csv(&empty, &text, NULL), LAP_OK);
+    assert_string_equal(
+        text.data,
+        "status,reason,backend,selector,platform,device,type,driver,toolchain,uuid,pci,network,"
+        "height,width,batch,precision,modes,verified,logits_rel_l2,limit,exact_layers,real_layers,"
+        "open_s,build_s,upload_s,first_s,clock,n,mean_s,std_s,min_s,p50_s,p90_s,p95_s,p99_s,max_s,"
+        "submit_s,wall_s,device_s,fps,throughput_search,throughput_batch,throughput_batches,"
+        "throughput_images_per_s,macs,flops,fvcore_flops,flops_per_s,notes\r\n");
+    lap_text_free(&text);
+}
+
+static void one_record_a_row(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    sheet *c = render(&s->report);
+    assert_int_equal(c->records, ROW_COUNT + 1);
+    for (size_t r = 0; r < c->records; r++)
+        assert_int_equal(c->counts[r], c->counts[0]);
+    assert_string_equal(field(c, 1, "status"), "ok");
+    assert_string_equal(field(c, 1, "device"), "NVIDIA H200");
+    assert_string_equal(field(c, 1, "p50_s"), "0.00025");
+    assert_string_equal(field(c, 1, "n"), "100");
+    assert_string_equal(field(c, 1, "throughput_images_per_s"), "12000");
+    assert_true(strtod(field(c, 1, "flops_per_s"), NULL) > 1.451e13);
+    assert_true(strtod(field(c, 1, "flops_per_s"), NULL) < 1.452e13);
+    assert_string_equal(field(c, 1, "exact_layers"), "24");
+    assert_string_equal(field(c, 1, "modes"), "latency+throughput+verify");
+    assert_string_equal(field(c, 2, "exact_layers"), "0");
+    sheet_free(c);
+    sample_rows_free(s);
+}
+
+static void hostile_text_is_quoted(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    sheet *c = render(&s->report);
+    assert_string_equal(field(c, 2, "platform"), "a,b;\"c\"");
+    assert_string_equal(field(c, 2, "device"), s->rows[1].device.name);
+    assert_string_equal(field(c, 2, "network"), "net|`work`\n<i>");
+    assert_string_equal(field(c, 3, "reason"), s->rows[2].reason);
+    sheet_free(c);
+    lap_text text = {0};
+    assert_int_equal(lap_report_csv(&s->report, &text, NULL), LAP_OK);
+    assert_non_null(strstr(text.data, ",\"a,b;\"\"c\"\"\","));
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+static void absent_is_empty(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    sheet *c = render(&s->report);
+    const char *const failed[] = {"verified",
+                                  "logits_rel_l2",
+                                  "exact_layers",
+                                  "open_s",
+                                  "clock",
+                                  "n",
+                                  "mean_s",
+                                  "std_s",
+                                  "fps",
+                                  "uuid",
+                                  "throughput_batch",
+                                  "throughput_images_per_s",
+                                  "flops_per_s"};
+    for (size_t i = 0; i < sizeof failed / sizeof failed[0]; i++)
+        assert_string_equal(field(c, 3, failed[i]), "");
+    assert_string_equal(field(c, 4, "mean_s"), "0");
+    assert_string_equal(field(c, 4, "std_s"), "");
+    assert_string_equal(field(c, 4, "fps"), "");
+    assert_string_equal(field(c, 4, "flops_per_s"), "");
+    sheet_free(c);
+    sample_rows_free(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(header_is_fixed),
+        cmocka_unit_test(one_record_a_row),
+        cmocka_unit_test(hostile_text_is_quoted),
+        cmocka_unit_test(absent_is_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

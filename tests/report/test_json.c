@@ -1,0 +1,193 @@
+/* The JSON document: valid whatever the names hold, with exactly the documented keys, null where
+ * there is no value. */
+#include "rows.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+static json_t *render(const lap_report *report) {
+    lap_text text = {0};
+    assert_int_equal(lap_report_json(report, &text, NULL), LAP_OK);
+    assert_null(strstr(text.data, "inf"));
+    assert_null(strstr(text.data, "nan"));
+    assert_true(text.data[text.length - 1] == '\n');
+    json_error_t error;
+    json_t *document = json_loads(text.data, JSON_REJECT_DUPLICATES, &error);
+    if (!document) print_error("%s at %d\n", error.text, error.line);
+    assert_non_null(document);
+    lap_text_free(&text);
+    return document;
+}
+
+/* The object's keys, in order, joined by blanks. */
+static void assert_keys(json_t *object, const char *want) {
+    lap_text got = {0};
+    const char *key;
+    json_t *value;
+    assert_true(json_is_object(object));
+    json_object_foreach(object, key, value) lap_text_addf(&got, "%s%s", got.length ? " " : "", key);
+    assert_string_equal(lap_text_get(&got), want);
+    lap_text_free(&got);
+}
+
+static json_t *get(json_t *document, size_t row, const char *key) {
+    json_t *value = json_object_get(json_array_get(json_object_get(document, "rows"), row), key);
+    assert_non_null(value);
+    return value;
+}
+
+static void keys_are_the_schema(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    json_t *d = render(&s->report);
+    assert_keys(d, "schema tool host config started rows");
+    assert_string_equal(json_string_value(json_object_get(d, "schema")), "warmlap/1");
+    assert_keys(json_object_get(d, "tool"), "name version libraries");
+    assert_keys(json_object_get(d, "host"), "cpu cores os kernel memory_bytes");
+    assert_keys(json_object_get(d, "config"), "run latency");
+    assert_keys(json_object_get(json_object_get(d, "config"), "run"), "device seed");
+    assert_int_equal(json_array_size(json_object_get(d, "rows")), ROW_COUNT);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        assert_keys(json_array_get(json_object_get(d, "rows"), i),
+                    "status reason cause backend selector platform device network height width "
+                    "batch precision modes kernels verified cold latency spans fps throughput work "
+                    "flops_per_s layers notes");
+        assert_keys(get(d, i, "device"), "name type vendor driver toolchain api uuid pci "
+                                         "memory_bytes units clock_mhz");
+        assert_keys(get(d, i, "cold"), "open_s build_s upload_s first_s");
+        assert_keys(get(d, i, "work"), "macs flops fvcore_flops");
+    }
+    assert_keys(json_array_get(get(d, 0, "kernels"), 0), "layer kernel params choice");
+    assert_keys(get(d, 0, "verified"), "passed mode logits_rel_l2 limit exact_layers real_layers "
+                                       "first_wrong rerun_same");
+    assert_keys(get(d, 0, "latency"),
+                "n mean_s std_s min_s p50_s p90_s p95_s p99_s max_s clock clock_reason planned "
+                "warmup_n warmup_s bad_stamps impossible_spans interrupted samples_s");
+    assert_keys(get(d, 0, "spans"),
+                "submit_s wall_s device_s submit_mean_s submit_std_s wall_mean_s wall_std_s "
+                "device_mean_s device_std_s submit_samples_s wall_samples_s device_samples_s");
+    assert_keys(get(d, 0, "throughput"), "search batch images_per_s batches seconds flops_per_s "
+                                         "best_batch ended curve");
+    assert_keys(json_array_get(json_object_get(get(d, 0, "throughput"), "curve"), 0),
+                "batch images_per_s status reason");
+    assert_keys(json_array_get(get(d, 0, "layers"), 0),
+                "name kind kernel macs flops bytes device_s flops_per_s bytes_per_s");
+    json_decref(d);
+    sample_rows_free(s);
+}
+
+static double number(json_t *object, const char *key) {
+    json_t *value = json_object_get(object, key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+static void values_are_the_rows(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    json_t *d = render(&s->report);
+    json_t *l = get(d, 0, "latency");
+    assert_int_equal(number(l, "n"), 100);
+    assert_true(fabs(number(l, "p50_s") - 250e-6) < 1e-15);
+    assert_true(fabs(number(l, "std_s") - s->rows[0].latency.stats.std.value) < 1e-15);
+    json_t *samples = json_object_get(l, "samples_s");
+    assert_int_equal(json_array_size(samples), 100);
+    assert_true(fabs(json_real_value(json_array_get(samples, 1)) - 252e-6) < 1e-15);
+    assert_true(fabs(number(get(d, 0, "spans"), "wall_s") - 500e-6) < 1e-15);
+    assert_true(fabs(json_real_value(get(d, 0, "fps")) - 4000) < 1e-6);
+    assert_int_equal(number(get(d, 0, "work"), "macs"), 1814073344);
+    json_t *device = get(d, 0, "device");
+    assert_string_equal(json_string_value(json_object_get(device, "uuid")),
+                        "00112233-4455-6677-8899-aabbccddeeff");
+    assert_string_equal(json_string_value(json_object_get(device, "pci")), "0000:17:00.0");
+    assert_string_equal(json_string_value(json_object_get(device, "type")), "gpu");
+    json_t *point = json_array_get(json_object_get(get(d, 0, "throughput"), "curve"), 1);
+    assert_string_equal(json_string_value(json_object_get(point, "status")),
+                        "out of device memory");
+    assert_true(json_is_null(json_object_get(point, "images_per_s")));
+    assert_int_equal(json_array_size(get(d, 0, "modes")), 3);
+    json_decref(d);
+    sample_rows_free(s);
+}
+
+static void absent_is_null(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    json_t *d = render(&s->report);
+    const char *const keys[] = {"verified",   "latency",     "spans", "fps",
+                                "throughput", "flops_per_s", "layers"};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+        assert_true(json_is_null(get(d, 2, keys[k])));
+    assert_string_equal(json_string_value(get(d, 2, "status")), "failed");
+    assert_non_null(strstr(json_string_value(get(d, 2, "reason")), "701"));
+    assert_string_equal(json_string_value(get(d, 4, "status")), "unsupported");
+    assert_true(json_is_null(get(d, 0, "reason")));
+    /* a time of zero is a measured zero; what would divide by it is absent */
+    assert_true(number(get(d, 3, "latency"), "mean_s") == 0);
+    assert_true(json_is_null(json_object_get(get(d, 3, "latency"), "std_s")));
+    assert_true(json_is_null(get(d, 3, "fps")));
+    assert_true(json_is_null(get(d, 3, "flops_per_s")));
+    assert_true(json_is_null(json_object_get(get(d, 3, "cold"), "open_s")));
+    json_decref(d);
+    s->report.samples = false;
+    s->report.host = NULL;
+    d = render(&s->report);
+    assert_true(json_is_null(json_object_get(get(d, 0, "latency"), "samples_s")));
+    assert_true(json_is_null(json_object_get(d, "host")));
+    json_decref(d);
+    sample_rows_free(s);
+}
+
+static void hostile_names_survive(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    json_t *d = render(&s->report);
+    const char *name = json_string_value(json_object_get(get(d, 1, "device"), "name"));
+    assert_int_equal(strlen(name), 255); /* in full */
+    assert_string_equal(name, s->rows[1].device.name);
+    assert_string_equal(json_string_value(get(d, 1, "platform")), "a,b;\"c\"");
+    json_t *config = json_object_get(json_object_get(d, "config"), "run");
+    assert_string_equal(json_string_value(json_object_get(config, "seed")), "a,b;\"c\"");
+    const char *note = NULL;
+    json_t *notes = get(d, 1, "notes");
+    for (size_t i = 0; i < json_array_size(notes); i++) {
+        const char *text = json_string_value(json_array_get(notes, i));
+        if (strstr(text, "line one")) note = text;
+    }
+    assert_non_null(note);
+    assert_non_null(strstr(note, "`three` ?.")); /* the bad byte only */
+    json_decref(d);
+    sample_rows_free(s);
+}
+
+/* Whatever got past the other guards. */
+static void never_nan_or_inf(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    s->rows[0].fps = (lap_optional){true, NAN};
+    s->rows[0].flops_per_s = (lap_optional){true, INFINITY};
+    s->rows[0].latency.samples[0].wall_s = -INFINITY;
+    json_t *d = render(&s->report);
+    assert_true(json_is_null(get(d, 0, "fps")));
+    assert_true(json_is_null(get(d, 0, "flops_per_s")));
+    json_decref(d);
+    sample_rows_free(s);
+}
+
+static void no_rows(void **state) {
+    (void)state;
+    lap_report empty = {.started = "x"};
+    json_t *d = render(&empty);
+    assert_int_equal(json_array_size(json_object_get(d, "rows")), 0);
+    json_decref(d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_are_the_schema), cmocka_unit_test(values_are_the_rows),
+        cmocka_unit_test(absent_is_null),      cmocka_unit_test(hostile_names_survive),
+        cmocka_unit_test(never_nan_or_inf),    cmocka_unit_test(no_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* Files are written whole or not at all, and never over another without being told to. */
+#include "report/output.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[512];
+
+static int new_folder(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/output.XXXXXX", LAP_TEST_TMP);
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char command[600];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name) {
+    static char path[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void assert_holds(const char *path, const char *want) {
+    char text[64] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    assert_string_equal(text, want);
+}
+
+static size_t entries(void) {
+    size_t count = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));)
+        count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    closedir(dir);
+    return count;
+}
+
+static lap_status write_text(const char *path, const char *text, bool force, lap_error *err) {
+    return lap_output_write(path, text, strlen(text), force, err);
+}
+
+static void writes_a_file(void **state) {
+    (void)state;
+    mode_t old = umask(022);
+    assert_int_equal(write_text(in_folder("a.json"), "one\n", false, NULL), LAP_OK);
+    assert_holds(in_folder("a.json"), "one\n");
+    assert_int_equal(entries(), 1); /* no temporary file is left */
+    struct stat info;
+    assert_int_equal(stat(in_folder("a.json"), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0644);
+    umask(old);
+}
+
+static void refuses_to_overwrite(void **state) {
+    (void)state;
+    lap_error err = {0};
+    assert_int_equal(write_text(in_folder("a"), "one", false, NULL), LAP_OK);
+    assert_int_equal(lap_output_check(in_folder("a"), false, &err), LAP_E_IO);
+    assert_non_null(strstr(err.message, "exists already"));
+    assert_int_equal(write_text(in_folder("a"), "two", false, &err), LAP_E_IO);
+    assert_non_null(strstr(err.message, "exists already"));
+    assert_non_null(strstr(err.message, in_folder("a")));
+    assert_holds(in_folder("a"), "one");
+    assert_int_equal(lap_output_check(in_folder("a"), true, NULL), LAP_OK);
+    assert_int_equal(write_text(in_folder("a"), "two", true, NULL), LAP_OK);
+    assert_holds(in_folder("a"), "two");
+    assert_int_equal(entries(), 1);
+}
+
+static void through_a_link(void **state) {
+    (void)state;
+    char target[1024];
+    snprintf(target, sizeof target, "%s/target", folder);
+    assert_int_equal(write_text(target, "one", false, NULL), LAP_OK);
+    assert_int_equal(symlink("target", in_folder("link")), 0);
+    assert_int_equal(write_text(in_folder("link"), "two", true, NULL), LAP_OK);
+    assert_holds(target, "two");
+    struct stat info;
+    assert_int_equal(lstat(in_folder("link"), &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+}
+
+static void unwritable_places(void **state) {
+    (void)state;
+    lap_error err = {0};
+    assert_int_equal(write_text(in_folder("a"), "one", false, NULL), LAP_OK);
+    const char *const paths[] = {"no/such/folder.json", "a/b", "."};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", folder, paths[i]);
+        lap_error_clear(&err);
+        assert_int_equal(lap_output_check(path, true, &err), LAP_E_IO);
+        assert_true(err.message[0] != '\0');
+        assert_int_equal(write_text(path, "x", true, &err), LAP_E_IO);
+    }
+    assert_int_equal(lap_output_check("", true, &err), LAP_E_IO);
+    assert_int_equal(write_text("/proc/warmlap.json", "x", true, &err), LAP_E_IO);
+    char name[400];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(write_text(in_folder(name), "x", false, &err), LAP_E_IO);
+    assert_int_equal(entries(), 1);
+}
+
+static void a_full_disk_is_an_error(void **state) {
+    (void)state;
+    if (access("/dev/full", W_OK) != 0) skip();
+    lap_error err = {0};
+    assert_int_equal(write_text("/dev/full", "x", false, &err), LAP_E_IO);
+    assert_non_null(strstr(err.message, "/dev/full"));
+}
+
+static void devices_are_written_in_place(void **state) {
+    (void)state;
+    assert_int_equal(write_text("/dev/null", "x", false, NULL), LAP_OK);
+    struct stat info;
+    assert_int_equal(stat("/dev/null", &info), 0);
+    assert_true(S_ISCHR(info.st_mode));
+}
+
+static void dash_is_standard_output(void **state) {
+    (void)state;
+    assert_int_equal(lap_output_check("-", false, NULL), LAP_OK);
+    fflush(stdout);
+    int kept = dup(STDOUT_FILENO);
+    FILE *file = freopen(in_folder("stdout"), "w", stdout);
+    assert_non_null(file);
+    lap_status status = write_text("-", "document\n", false, NULL);
+    fflush(stdout);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    assert_int_equal(status, LAP_OK);
+    assert_holds(in_folder("stdout"), "document\n");
+}
+
+#define in_new_folder(f) cmocka_unit_test_setup_teardown(f, new_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        in_new_folder(writes_a_file),
+        in_new_folder(refuses_to_overwrite),
+        in_new_folder(through_a_link),
+        in_new_folder(unwritable_places),
+        cmocka_unit_test(a_full_disk_is_an_error),
+        cmocka_unit_test(devices_are_written_in_place),
+        in_new_folder(dash_is_standard_output),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+/* The terminal tables: never wider than asked, whatever the names hold; colours only on request;
+ * reasons beneath; a sentence at the end. */
+#include "report/format.h"
+#include "report/table.h"
+#include "rows.h"
+
+#include <locale.h>
+#include <string.h>
+
+static char *render(const lap_report *report, const lap_style *style, lap_text *text) {
+    assert_int_equal(lap_report_table(report, style, text, NULL), LAP_OK);
+    return text->data;
+}
+
+static size_t widest_line(const char *text) {
+    size_t widest = 0;
+    while (*text) {
+        char line[4096];
+        size_t n = strcspn(text, "\n");
+        assert_true(n < sizeof line);
+        memcpy(line, text, n);
+        line[n] = '\0';
+        size_t width = lap_line_width(line);
+        if (width > widest) widest = width;
+        text += n + (text[n] == '\n');
+    }
+    return widest;
+}
+
+static void fits_any_width(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    for (size_t width = 50; width <= 100; width++)
+        for (int utf8 = 0; utf8 < 2; utf8++) {
+            lap_text text = {0};
+            lap_style style = {.width = width, .utf8 = utf8};
+            size_t widest = widest_line(render(&s->report, &style, &text));
+            if (widest > width) print_error("%zu > %zu\n%s", widest, width, text.data);
+            assert_true(widest <= width);
+            lap_text_free(&text);
+        }
+    sample_rows_free(s);
+}
+
+static void hundred_columns_hold_everything(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    lap_text text = {0};
+    const char *p = render(&s->report, NULL, &text);
+    const char *const headers[] = {"Route", "Device", "Network",    "Size",          "Prec.",
+                                   "Batch", "FPS",    "Latency ms", "Img/s @ batch", "Status"};
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        const char *at = strstr(p, headers[i]);
+        if (!at) print_error("%s\n%s", headers[i], p);
+        assert_true(at && at < strchr(p, '\n'));
+    }
+    lap_text_free(&text);
+    s->report.row_count = 1; /* an ordinary row: nothing is dropped or cut */
+    p = render(&s->report, NULL, &text);
+    assert_non_null(strstr(p, "resnet18 224x224 fp32\n"));
+    assert_non_null(strstr(p, "NVIDIA H200"));
+    assert_non_null(strstr(p, "0.250 +- 0.002"));
+    assert_non_null(strstr(p, "12000 @ 256"));
+    assert_non_null(strstr(p, "43.5T"));
+    assert_non_null(strstr(p, "2.1e-07"));
+    assert_null(strchr(p, '~'));
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+static void long_names_are_cut_with_a_mark(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    lap_text text = {0};
+    assert_non_null(strchr(render(&s->report, NULL, &text), '~'));
+    lap_text_free(&text);
+    lap_style style = {.width = 100, .utf8 = true};
+    assert_non_null(strstr(render(&s->report, &style, &text), "…"));
+    assert_non_null(strstr(text.data, "±"));
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+static void ascii_stays_ascii(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    lap_text text = {0};
+    for (const char *p = render(&s->report, NULL, &text); *p; p++)
+        assert_true(*p == '\n' || (*p >= 0x20 && *p < 0x7F));
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+static void colours_only_on_request(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    lap_text text = {0};
+    lap_style style = {.width = 100, .utf8 = true};
+    assert_null(strchr(render(&s->report, &style, &text), '\033'));
+    lap_text_free(&text);
+    style.colour = style.terminal = true;
+    assert_non_null(strchr(render(&s->report, &style, &text), '\033'));
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+static void reasons_stand_beneath(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    lap_text text = {0};
+    const char *p = render(&s->report, NULL, &text);
+    const char *reason = strstr(p, "\ncuda:0 batch 64 failed: layer1.0.conv1: refused");
+    assert_non_null(reason);
+    assert_non_null(strstr(reason, "701"));
+    assert_non_null(strstr(p, "\nopencl:2:0 batch 1 unsupported: no <fp64> | on `this`"));
+    assert_non_null(strstr(p, "\nopencl:1:0 batch 1: no standard deviation: n = 1"));
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+static void zero_times_are_not_divided_by(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    s->report.rows = &s->rows[3];
+    s->report.row_count = 1;
+    lap_text text = {0};
+    const char *p = render(&s->report, NULL, &text);
+    assert_null(strstr(p, "inf"));
+    assert_null(strstr(p, "nan"));
+    assert_non_null(strstr(p, "n/a"));
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+static void sentences(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    lap_text text = {0};
+    lap_report_sentence(&s->rows[0], true, &text);
+    assert_string_equal(text.data,
+                        "NVIDIA H200 through CUDA runs ResNet-18 (224x224, fp32, batch 1) in "
+                        "0.250 ms ± 0.002 (4000 images/s), verified to 2.1e-07; throughput 12,000 "
+                        "images/s at batch 256.");
+    lap_text_free(&text);
+    lap_report_sentence(&s->rows[4], true, &text);
+    assert_non_null(strstr(text.data, "Old GPU through CUDA has no result"));
+    assert_non_null(strstr(text.data, "unsupported: no <fp64>"));
+    lap_text_free(&text);
+    s->rows[0].verified.passed = false;
+    s->rows[0].latency.clock = LAP_CLOCK_WALL;
+    s->rows[0].throughput.images_per_s = lap_none();
+    lap_report_sentence(&s->rows[0], false, &text);
+    assert_string_equal(text.data,
+                        "NVIDIA H200 through CUDA runs ResNet-18 (224x224, fp32, batch 1) in "
+                        "0.250 ms +- 0.002 (4000 images/s) by the host's clock, not verified.");
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+/* One sentence a route: the first ok latency with the best throughput, also of another row. */
+static void one_sentence_a_route(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    lap_text text = {0};
+    lap_report_sentences(&s->report, true, &text);
+    size_t lines = 0;
+    for (const char *p = text.data; (p = strchr(p, '\n')); p++)
+        lines++;
+    assert_int_equal(lines, 4); /* cuda:0 twice */
+    assert_int_equal(strncmp(text.data, "NVIDIA H200 through CUDA runs", 29), 0);
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+static void no_rows(void **state) {
+    (void)state;
+    lap_text text = {0};
+    lap_report empty = {0};
+    assert_string_equal(render(&empty, NULL, &text), "no rows: nothing was planned\n");
+    lap_text_free(&text);
+}
+
+static void layer_table(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    lap_text text = {0};
+    assert_int_equal(lap_report_layers(&s->rows[0], NULL, &text, NULL), LAP_OK);
+    assert_true(widest_line(text.data) <= 100);
+    const char *line = strstr(text.data, "\nconv1");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "118M"));  /* MACs */
+    assert_non_null(strstr(line, "236M"));  /* FLOPs: work */
+    assert_non_null(strstr(line, "0.020")); /* ms */
+    assert_non_null(strstr(line, "11.8T")); /* FLOP/s: rate */
+    assert_non_null(strstr(text.data, "whole network"));
+    lap_text_free(&text);
+    assert_int_equal(lap_report_layers(&s->rows[2], NULL, &text, NULL), LAP_OK);
+    assert_non_null(strstr(text.data, "no layer was timed"));
+    lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+int main(void) {
+    /* Widths follow LC_CTYPE; C.UTF-8 is part of glibc. */
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) {
+        fprintf(stderr, "skipped: the locale C.UTF-8 is missing\n");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fits_any_width),
+        cmocka_unit_test(hundred_columns_hold_everything),
+        cmocka_unit_test(long_names_are_cut_with_a_mark),
+        cmocka_unit_test(ascii_stays_ascii),
+        cmocka_unit_test(colours_only_on_request),
+        cmocka_unit_test(reasons_stand_beneath),
+        cmocka_unit_test(zero_times_are_not_divided_by),
+        cmocka_unit_test(sentences),
+        cmocka_unit_test(one_sentence_a_route),
+        cmocka_unit_test(no_rows),
+        cmocka_unit_test(layer_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
