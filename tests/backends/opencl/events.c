@@ -2,6 +2,7 @@
 #include "rig.h"
 
 #include "base/clock.h"
+#include "opencl.h"
 
 #include <string.h>
 
@@ -117,7 +118,9 @@ static void test_refusals(void **state) {
     rig_ok(s.r, lap_opencl_ops.queue_new(s.r->device, &other, &s.r->err));
     rig_ok(s.r, lap_opencl_ops.event_record(s.events[4], other, &s.r->err));
     expect_timer_error(&s, 0, 4, "different queues");
+    assert_ptr_equal(((lap_cl_event *)s.events[4])->waiting, other);
     lap_opencl_ops.queue_free(other); /* while event 4 still waits for its first command */
+    assert_null(((lap_cl_event *)s.events[4])->waiting);
     spin(&s, 1);
     finish(&s);
     end(&s);

@@ -214,3 +214,14 @@ REAL(cl_int, clWaitForEvents, cl_uint count, const cl_event *events) {
     cl_int code = __real_clWaitForEvents(count, events);
     return staged.wait_code ? staged.wait_code : code;
 }
+
+#ifdef LAP_HAVE_CLBLAST
+#include <clblast_c.h>
+
+CLBlastStatusCode __real_CLBlastClearCache(void);
+CLBlastStatusCode __wrap_CLBlastClearCache(void);
+CLBlastStatusCode __wrap_CLBlastClearCache(void) {
+    staged.caches_cleared++;
+    return __real_CLBlastClearCache();
+}
+#endif

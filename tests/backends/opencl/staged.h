@@ -37,7 +37,7 @@ typedef struct staged_calls {
     const char *device_version; /* CL_DEVICE_VERSION */
     cl_device_type device_type; /* CL_DEVICE_TYPE */
     /* counted */
-    size_t events_made, events_retained, events_released, args_set, fills;
+    size_t events_made, events_retained, events_released, args_set, fills, caches_cleared;
     char options[1024]; /* of the last build */
 } staged_calls;
 
