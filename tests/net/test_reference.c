@@ -1,0 +1,82 @@
+/* The reference against logits that PyTorch computed in float64 from the exported weights
+ * (tests/data/make_logits.py). */
+#include "net/weights.h"
+#include "ref/ref.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* PyTorch keeps the weights unfolded in double; here they are folded and rounded once to float, a
+ * relative error of at most 2^-24 = 6e-8 a weight, which reaches the logits as about 1e-7. All else
+ * is double on both sides (1e-15). A wrong pixel, layer or order of operations is above 1e-3. */
+static const double tolerance = 3e-7;
+
+static const char *const path = LAP_TEST_DATA "/logits_resnet18_synthetic1.txt";
+
+static void check_image(FILE *file, unsigned number, int height, int width, int count) {
+    lap_error err = {0};
+    lap_net *net;
+    lap_weights *weights;
+    lap_input *input;
+    assert_int_equal(lap_net_build("resnet18", height, width, &net, &err), LAP_OK);
+    assert_int_equal(lap_weights_load(net, "synthetic:1", &weights, &err), LAP_OK);
+    assert_int_equal(lap_input_open("synthetic:1", 3, height, width, &input, &err), LAP_OK);
+    assert_int_equal(count, net->classes);
+    float *image = malloc((size_t)height * (size_t)width * 3 * sizeof *image);
+    double *logits = malloc((size_t)count * sizeof *logits);
+    assert_non_null(image);
+    assert_non_null(logits);
+    assert_int_equal(lap_input_image(input, number, image, &err), LAP_OK);
+    assert_int_equal(lap_ref_forward(net, weights, image, logits, &err), LAP_OK);
+    double difference = 0.0, norm = 0.0;
+    for (int i = 0; i < count; i++) {
+        double theirs;
+        assert_int_equal(fscanf(file, "%lf", &theirs), 1);
+        difference += (logits[i] - theirs) * (logits[i] - theirs);
+        norm += theirs * theirs;
+    }
+    double relative = sqrt(difference / norm);
+    print_message("image %u %dx%d: relative L2 %.3g, limit %.3g\n", number, height, width, relative,
+                  tolerance);
+    assert_true(norm > 0.0);
+    assert_true(relative <= tolerance);
+    free(image);
+    free(logits);
+    lap_input_free(input);
+    lap_weights_free(weights);
+    lap_net_free(net);
+}
+
+static void agrees_with_pytorch(void **state) {
+    (void)state;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "#%*[^\n]"), 0);
+    int cases = 0, height, width, count;
+    unsigned number;
+    while (fscanf(file, " image %u %d %d %d", &number, &height, &width, &count) == 4) {
+        check_image(file, number, height, width, count);
+        cases++;
+    }
+    assert_true(feof(file));
+    fclose(file);
+    assert_int_equal(cases, 3);
+}
+
+int main(void) {
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        printf("skipped: %s is not there: tests/data/make_logits.py makes it\n", path);
+        return 77;
+    }
+    fclose(file);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_pytorch)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
