@@ -2,6 +2,7 @@
 #include "check/check.h"
 #include "check/compare.h"
 
+#include "base/half.h"
 #include "base/rng.h"
 #include "ref/ref.h"
 #include <inttypes.h>
@@ -19,6 +20,8 @@ typedef struct step_io {
     int in, second, out; /* tensors; second is -1 if there is none */
     lap_tensor in_shape, second_shape, out_shape;
     const lap_op_weights *w, *partner_w;
+    lap_precision precision;
+    bool logits; /* the step writes the network's output */
 } step_io;
 
 typedef struct arrays {
@@ -26,13 +29,16 @@ typedef struct arrays {
     double *in64, *second64, *want, *bound, *middle, *middle_bound;
 } arrays;
 
-static step_io describe(const lap_plan *plan, int step, const lap_weights *weights) {
+static step_io describe(const lap_plan *plan, int step, const lap_weights *weights,
+                        lap_precision precision) {
     step_io io = {.op = lap_plan_op(plan, step),
                   .partner = lap_plan_partner(plan, step),
                   .fusion = lap_plan_fusion(plan, step),
                   .name = lap_plan_step_name(plan, step),
                   .kernel = lap_plan_row(plan, step)->id,
-                  .out = lap_plan_output(plan, step)};
+                  .out = lap_plan_output(plan, step),
+                  .precision = precision,
+                  .logits = step == lap_plan_step_count(plan) - 1};
     io.in = io.op->input;
     io.in_shape = io.op->in;
     io.second = io.fusion == LAP_FUSE_DOWNSAMPLE ? io.partner->input : io.op->residual;
@@ -132,19 +138,25 @@ static void fill_mean_integers(const lap_tensor *t, uint64_t n, uint64_t stream,
             }
 }
 
-static void fill_integers(const lap_op *op, uint64_t n, uint64_t stream, float *out) {
+/* Integers in -range..range for inputs and weights. With 24 bits of fraction 8 keeps every partial
+ * sum exact. Storage with 11 bits takes smaller ones, so that the results themselves stay exact. */
+static int integer_range(lap_precision precision) {
+    return precision == LAP_FP32 || precision == LAP_FP32X3 ? 8 : 2;
+}
+
+static void fill_integers(const lap_op *op, uint64_t n, int range, uint64_t stream, float *out) {
     if (op->kind == LAP_OP_AVGPOOL) {
         fill_mean_integers(&op->in, n, stream, out);
         return;
     }
     size_t count = (size_t)(n * lap_tensor_logical(&op->in));
     for (size_t i = 0; i < count; i++)
-        out[i] = small_integer(stream, i, 8);
+        out[i] = small_integer(stream, i, range);
 }
 
 /* Integer weights for the whole network, shaped like real ones. */
-static lap_status integer_weights(const lap_net *net, const lap_weights *like, lap_weights **out,
-                                  lap_error *err) {
+static lap_status integer_weights(const lap_net *net, const lap_weights *like, int range,
+                                  lap_weights **out, lap_error *err) {
     lap_weights *w = calloc(1, sizeof *w);
     if (w) w->ops = calloc((size_t)net->op_count, sizeof *w->ops);
     if (!w || !w->ops) {
@@ -165,9 +177,9 @@ static lap_status integer_weights(const lap_net *net, const lap_weights *like, l
             return LAP_FAIL(err, LAP_E_NOMEM, "no memory for integer weights");
         }
         for (size_t j = 0; j < to->w_count; j++)
-            to->w[j] = small_integer(1000 + (uint64_t)i, j, 8);
+            to->w[j] = small_integer(1000 + (uint64_t)i, j, range);
         for (size_t j = 0; j < to->k; j++)
-            to->bias[j] = small_integer(2000 + (uint64_t)i, j, 8);
+            to->bias[j] = small_integer(2000 + (uint64_t)i, j, range);
     }
     *out = w;
     return LAP_OK;
@@ -214,6 +226,32 @@ static lap_status run_twice(lap_plan *plan, int step, const step_io *io, uint64_
     return LAP_OK;
 }
 
+/* The value that storage of the precision gives for an exact one: correctly rounded. */
+static double stored_value(const step_io *io, double exact) {
+    if (io->logits) return exact;
+    if (io->precision == LAP_FP16)
+        return (double)lap_half_to_float(lap_half_from_float((float)exact));
+    if (io->precision == LAP_BF16)
+        return (double)lap_bf16_to_float(lap_bf16_from_float((float)exact));
+    return exact;
+}
+
+/* Unit roundoff of the operands. */
+static double roundoff(lap_precision precision) {
+    switch (precision) {
+    case LAP_TF32:
+    case LAP_FP16:
+        return ldexp(1, -11);
+    case LAP_BF16:
+        return ldexp(1, -8);
+    case LAP_FP32:
+    case LAP_FP32X3:
+    case LAP_PRECISION_COUNT:
+        break;
+    }
+    return ldexp(1, -24);
+}
+
 /* Division by the window is not correctly rounded in OpenCL: a few units in the last place. */
 static bool divides(const step_io *io) {
     return io->op->kind == LAP_OP_AVGPOOL;
@@ -223,20 +261,23 @@ static lap_status exact_step(lap_plan *plan, int step, uint64_t n, const step_io
                              lap_check_report *report, lap_error *err) {
     size_t in = (size_t)(n * lap_tensor_logical(&io->in_shape));
     size_t out = (size_t)(n * lap_tensor_logical(&io->out_shape));
-    fill_integers(io->op, n, 3000 + (uint64_t)step, a->in);
+    int range = integer_range(io->precision);
+    fill_integers(io->op, n, range, 3000 + (uint64_t)step, a->in);
     LAP_TRY(lap_plan_tensor_write(plan, io->in, 0, n, a->in, err));
     widen(a->in, a->in64, in);
     if (io->second >= 0) {
         size_t second = (size_t)(n * lap_tensor_logical(&io->second_shape));
         for (size_t i = 0; i < second; i++)
-            a->second[i] = small_integer(4000 + (uint64_t)step, i, 8);
+            a->second[i] = small_integer(4000 + (uint64_t)step, i, range);
         LAP_TRY(lap_plan_tensor_write(plan, io->second, 0, n, a->second, err));
         widen(a->second, a->second64, second);
     }
     LAP_TRY(run_twice(plan, step, io, n, a, report, err));
     LAP_TRY(reference(io, (int)n, a, err));
+    for (size_t i = 0; i < out; i++)
+        a->want[i] = stored_value(io, a->want[i]);
     lap_mismatch m = divides(io) ? lap_compare_bound(a->out, a->want, io->partner ? a->bound : NULL,
-                                                     4 * ldexp(1, -24), out)
+                                                     4 * roundoff(io->precision), out)
                                  : lap_compare_exact(a->out, a->want, out);
     if (m.found) return wrong(report, io, "exact", &m, err);
     return LAP_OK;
@@ -276,7 +317,10 @@ static lap_status real_step(lap_plan *plan, int step, const step_io *io, arrays 
     }
     LAP_TRY(run_twice(plan, step, io, 1, a, report, err));
     LAP_TRY(reference(io, 1, a, err));
-    double factor = 4 * sqrt(sum_length(io)) * ldexp(1, -24);
+    /* Wide operands: errors of the sum dominate and grow like a random walk. Narrow ones: the
+     * rounding of the operands dominates. */
+    bool wide = io->precision == LAP_FP32 || io->precision == LAP_FP32X3;
+    double factor = (wide ? 4 * sqrt(sum_length(io)) : 8) * roundoff(io->precision);
     lap_mismatch m = io->op->kind == LAP_OP_MAXPOOL
                          ? lap_compare_exact(a->out, a->want, out)
                          : lap_compare_bound(a->out, a->want, a->bound, factor, out);
@@ -289,6 +333,7 @@ typedef struct layer_run {
     const lap_weights *weights;
     lap_check_mode mode;
     uint64_t n;
+    lap_precision precision;
     bool exact;
     lap_progress progress;
     void *context;
@@ -303,7 +348,7 @@ static lap_status check_all(const layer_run *run, lap_error *err) {
     int steps = lap_plan_step_count(run->plan);
     int *passed = run->exact ? &run->report->exact_layers : &run->report->real_layers;
     for (int i = 0; i < steps; i++) {
-        step_io io = describe(run->plan, i, run->weights);
+        step_io io = describe(run->plan, i, run->weights, run->precision);
         if (run->progress) run->progress(run->context, io.name, (size_t)i, (size_t)steps);
         if (run->mode == LAP_CHECK_QUICK && !is_first_of_build(run->plan, i)) {
             /* Quick: this layer runs kernels that another layer has checked. */
@@ -365,9 +410,10 @@ lap_status lap_check_layers(lap_session *session, const lap_net *net, const lap_
     report->mode = mode;
     if (mode == LAP_CHECK_OFF) return LAP_OK;
     lap_weights *integers = NULL;
-    LAP_TRY(integer_weights(net, weights, &integers, err));
+    LAP_TRY(integer_weights(net, weights, integer_range(options->precision), &integers, err));
     layer_run run = {.weights = integers,
                      .mode = mode,
+                     .precision = options->precision,
                      .n = mode == LAP_CHECK_FULL && options->batch > 1 ? 2 : 1,
                      .exact = true,
                      .progress = progress,

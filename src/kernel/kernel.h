@@ -30,7 +30,11 @@ typedef struct lap_params {
     int value[LAP_MAX_TUNABLES]; /* parallel to the row's tunables */
 } lap_params;
 
-/* What a kernel argument is. The order in a stage's role list is the argument order in both
+/* The element type T of tensors and packed weights follows the precision: float for fp32 and tf32,
+ * IEEE half for fp16, bfloat16 for bf16, two half planes of one float's size for fp32x3. The
+ * network's last output (the logits) is float in every precision, and so are biases.
+ *
+ * What a kernel argument is. The order in a stage's role list is the argument order in both
  * languages; a test holds the sources to it. */
 typedef enum lap_role {
     LAP_ROLE_IN = 0,   /* const T *  input tensor */

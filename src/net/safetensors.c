@@ -1,6 +1,8 @@
 /* Reads safetensors: 8 bytes little-endian header length, a JSON header, then the data. Trusts
  * nothing in the file; see safetensors.h. */
 #include "net/safetensors.h"
+
+#include "base/half.h"
 #include "base/text.h"
 #include "net/file.h"
 
@@ -319,21 +321,10 @@ static float from_bits(uint32_t bits) {
     return value;
 }
 
-static float from_half(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = (half >> 10) & 0x1Fu;
-    uint32_t fraction = half & 0x3FFu;
-    if (exponent == 0) { /* zero and subnormals: fraction * 2^-24, exact */
-        float value = (float)fraction * 0x1p-24f;
-        return sign ? -value : value;
-    }
-    if (exponent == 31) return from_bits(sign | 0x7F800000u | fraction << 13);
-    return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
 static float decode(dtype type, const unsigned char *p) {
     switch (type) {
     case DTYPE_F16:
-        return from_half(lap_load_u16(p));
+        return lap_half_to_float(lap_load_u16(p));
     case DTYPE_BF16:
         return from_bits((uint32_t)lap_load_u16(p) << 16);
     default:

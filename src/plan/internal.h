@@ -4,12 +4,13 @@
 
 #include "plan/plan.h"
 
-/* Guard words on both sides of every buffer. The pattern is a NaN, so that a kernel which reads
+/* Guard words on both sides of every buffer. Both patterns are NaN in every
+ * storage type, so that a kernel which reads
  * past an end spoils its own result, and one which writes there is seen by lap_plan_guards_check.
  */
 #define PLAN_GUARD_BYTES 4096u
-#define PLAN_GUARD_WORD 0x7FC0DEADu
-#define PLAN_NAN_WORD 0x7FC00001u
+#define PLAN_GUARD_WORD 0x7FFE7FFEu
+#define PLAN_NAN_WORD 0x7FFF7FFFu
 
 typedef struct plan_buffer {
     lap_buffer *whole; /* guard, data, guard */
@@ -61,7 +62,8 @@ struct lap_plan {
     bool uploaded, bound;
 };
 
-unsigned plan_element_bytes(lap_precision precision);
+/* Bytes of a stored element. Logits are float in every precision. */
+unsigned plan_tensor_element(const lap_plan *plan, int tensor);
 uint64_t plan_tensor_bytes(const lap_plan *plan, int tensor);
 /* memory.c: slots by liveness. Fills slot_of, slot_bytes, slot_count, scratch_bytes. */
 lap_status plan_memory_layout(lap_plan *plan, lap_error *err);

@@ -5,13 +5,15 @@
 
 #include <stdlib.h>
 
-unsigned plan_element_bytes(lap_precision precision) {
-    return precision == LAP_FP16 || precision == LAP_BF16 ? 2 : 4;
+unsigned plan_tensor_element(const lap_plan *plan, int tensor) {
+    bool logits = tensor == plan->net->ops[plan->net->op_count - 1].output;
+    bool small = plan->options.precision == LAP_FP16 || plan->options.precision == LAP_BF16;
+    return small && !logits ? 2 : 4;
 }
 
 uint64_t plan_tensor_bytes(const lap_plan *plan, int tensor) {
-    return lap_tensor_stored(&plan->net->tensors[tensor]) *
-           plan_element_bytes(plan->options.precision) * plan->options.batch;
+    return lap_tensor_stored(&plan->net->tensors[tensor]) * plan_tensor_element(plan, tensor) *
+           plan->options.batch;
 }
 
 static bool reads(const plan_step *step, int tensor) {

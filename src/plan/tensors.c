@@ -1,13 +1,58 @@
-/* Copies between logical host arrays and stored device tensors. fp32 storage. */
+/* Copies between logical host floats and stored device tensors, in the plan's storage type. */
 #include "plan/internal.h"
 
+#include "base/half.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Host staging for one image of a tensor. */
-static lap_status staging(const lap_tensor *tensor, float **out, lap_error *err) {
-    *out = calloc((size_t)lap_tensor_stored(tensor), sizeof **out);
-    return *out ? LAP_OK : LAP_FAIL(err, LAP_E_NOMEM, "no memory for one image of a tensor");
+typedef enum storage { STORED_F32, STORED_F16, STORED_BF16 } storage;
+
+static storage storage_of(const lap_plan *plan, int tensor) {
+    if (plan_tensor_element(plan, tensor) == 4) return STORED_F32;
+    return plan->options.precision == LAP_BF16 ? STORED_BF16 : STORED_F16;
+}
+
+/* One image of a tensor as it is stored. */
+typedef struct image {
+    storage type;
+    size_t elements, bytes;
+    void *data;
+} image;
+
+static lap_status image_new(const lap_plan *plan, int tensor, size_t count, image *out,
+                            lap_error *err) {
+    const lap_tensor *t = &plan->net->tensors[tensor];
+    out->type = storage_of(plan, tensor);
+    out->elements = (size_t)lap_tensor_stored(t);
+    out->bytes = out->elements * plan_tensor_element(plan, tensor);
+    out->data = calloc(count, out->bytes);
+    return out->data ? LAP_OK
+                     : LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu images of a tensor", count);
+}
+
+static float get(const image *from, size_t i) {
+    switch (from->type) {
+    case STORED_F16:
+        return lap_half_to_float(((const uint16_t *)from->data)[i]);
+    case STORED_BF16:
+        return lap_bf16_to_float(((const uint16_t *)from->data)[i]);
+    case STORED_F32:
+        break;
+    }
+    return ((const float *)from->data)[i];
+}
+
+static void put(image *to, size_t i, float value) {
+    switch (to->type) {
+    case STORED_F16:
+        ((uint16_t *)to->data)[i] = lap_half_from_float(value);
+        return;
+    case STORED_BF16:
+        ((uint16_t *)to->data)[i] = lap_bf16_from_float(value);
+        return;
+    case STORED_F32:
+        ((float *)to->data)[i] = value;
+    }
 }
 
 static lap_status check_range(const lap_plan *plan, int tensor, uint64_t first, uint64_t count,
@@ -20,29 +65,26 @@ static lap_status check_range(const lap_plan *plan, int tensor, uint64_t first, 
     return LAP_OK;
 }
 
-/* Copy pixels between channel strides. */
-static void restride(const float *from, int from_stride, float *to, int to_stride, int c,
-                     size_t pixels) {
-    for (size_t p = 0; p < pixels; p++)
-        memcpy(to + p * (size_t)to_stride, from + p * (size_t)from_stride, (size_t)c * sizeof *to);
+static lap_buffer *buffer_of(const lap_plan *plan, int tensor) {
+    return plan->slots[plan->slot_of[tensor]].data;
 }
 
 lap_status lap_plan_tensor_read(lap_plan *plan, int tensor, uint64_t first, uint64_t count,
                                 float *nhwc, lap_error *err) {
     LAP_TRY(check_range(plan, tensor, first, count, err));
     const lap_tensor *t = &plan->net->tensors[tensor];
-    float *image;
-    LAP_TRY(staging(t, &image, err));
-    size_t bytes = (size_t)lap_tensor_stored(t) * sizeof *image;
-    size_t pixels = (size_t)t->h * (size_t)t->w;
+    size_t cs = (size_t)t->cs, c = (size_t)t->c;
+    image one;
+    LAP_TRY(image_new(plan, tensor, 1, &one, err));
     lap_status status = LAP_OK;
     for (uint64_t i = 0; i < count && status == LAP_OK; i++) {
-        status = lap_buffer_read(plan->session->queue, plan->slots[plan->slot_of[tensor]].data,
-                                 (size_t)(first + i) * bytes, image, bytes, err);
-        if (status == LAP_OK)
-            restride(image, t->cs, nhwc + i * lap_tensor_logical(t), t->c, t->c, pixels);
+        status = lap_buffer_read(plan->session->queue, buffer_of(plan, tensor),
+                                 (size_t)(first + i) * one.bytes, one.data, one.bytes, err);
+        for (size_t p = 0; status == LAP_OK && p < one.elements / cs; p++)
+            for (size_t k = 0; k < c; k++)
+                *nhwc++ = get(&one, p * cs + k);
     }
-    free(image);
+    free(one.data);
     return status;
 }
 
@@ -50,17 +92,18 @@ lap_status lap_plan_tensor_write(lap_plan *plan, int tensor, uint64_t first, uin
                                  const float *nhwc, lap_error *err) {
     LAP_TRY(check_range(plan, tensor, first, count, err));
     const lap_tensor *t = &plan->net->tensors[tensor];
-    float *image;
-    LAP_TRY(staging(t, &image, err));
-    size_t bytes = (size_t)lap_tensor_stored(t) * sizeof *image;
-    size_t pixels = (size_t)t->h * (size_t)t->w;
+    size_t cs = (size_t)t->cs, c = (size_t)t->c;
+    image one;
+    LAP_TRY(image_new(plan, tensor, 1, &one, err));
     lap_status status = LAP_OK;
     for (uint64_t i = 0; i < count && status == LAP_OK; i++) {
-        restride(nhwc + i * lap_tensor_logical(t), t->c, image, t->cs, t->c, pixels);
-        status = lap_buffer_write(plan->session->queue, plan->slots[plan->slot_of[tensor]].data,
-                                  (size_t)(first + i) * bytes, image, bytes, err);
+        for (size_t p = 0; p < one.elements / cs; p++)
+            for (size_t k = 0; k < c; k++)
+                put(&one, p * cs + k, *nhwc++);
+        status = lap_buffer_write(plan->session->queue, buffer_of(plan, tensor),
+                                  (size_t)(first + i) * one.bytes, one.data, one.bytes, err);
     }
-    free(image);
+    free(one.data);
     return status;
 }
 
@@ -68,20 +111,19 @@ lap_status lap_plan_tensor_padding(lap_plan *plan, int tensor, uint64_t *wrong, 
     *wrong = 0;
     LAP_TRY(check_range(plan, tensor, 0, plan->options.batch, err));
     const lap_tensor *t = &plan->net->tensors[tensor];
-    if (t->cs == t->c) return LAP_OK;
-    float *image;
-    LAP_TRY(staging(t, &image, err));
-    size_t bytes = (size_t)lap_tensor_stored(t) * sizeof *image;
-    size_t pixels = (size_t)t->h * (size_t)t->w;
+    size_t cs = (size_t)t->cs, c = (size_t)t->c;
+    if (cs == c) return LAP_OK;
+    image one;
+    LAP_TRY(image_new(plan, tensor, 1, &one, err));
     lap_status status = LAP_OK;
     for (uint64_t i = 0; i < plan->options.batch && status == LAP_OK; i++) {
-        status = lap_buffer_read(plan->session->queue, plan->slots[plan->slot_of[tensor]].data,
-                                 (size_t)i * bytes, image, bytes, err);
-        for (size_t p = 0; p < pixels && status == LAP_OK; p++)
-            for (int c = t->c; c < t->cs; c++)
-                if (!(image[p * (size_t)t->cs + (size_t)c] == 0.0f)) ++*wrong;
+        status = lap_buffer_read(plan->session->queue, buffer_of(plan, tensor),
+                                 (size_t)i * one.bytes, one.data, one.bytes, err);
+        for (size_t p = 0; status == LAP_OK && p < one.elements / cs; p++)
+            for (size_t k = c; k < cs; k++)
+                *wrong += !(get(&one, p * cs + k) == 0.0f);
     }
-    free(image);
+    free(one.data);
     return status;
 }
 
@@ -92,32 +134,30 @@ lap_status lap_plan_tensor_poison(lap_plan *plan, int tensor, lap_error *err) {
                            err);
 }
 
-static void to_nhwc(const float *nchw, const lap_tensor *t, float *out) {
-    size_t pixels = (size_t)t->h * (size_t)t->w;
+/* Image i of `to` from float NCHW. */
+static void to_nhwc(const float *nchw, const lap_tensor *t, image *to, size_t i) {
+    size_t pixels = (size_t)t->h * (size_t)t->w, cs = (size_t)t->cs;
     for (size_t p = 0; p < pixels; p++)
         for (size_t c = 0; c < (size_t)t->c; c++)
-            out[p * (size_t)t->cs + c] = nchw[c * pixels + p];
+            put(to, i * to->elements + p * cs + c, nchw[c * pixels + p]);
 }
 
 lap_status lap_plan_set_input(lap_plan *plan, const float *images, size_t count, lap_error *err) {
     LAP_TRY(check_range(plan, 0, 0, plan->options.batch, err));
     if (count == 0) return LAP_FAIL(err, LAP_E_ARG, "no input images");
     const lap_tensor *t = &plan->net->tensors[0];
-    size_t stored = (size_t)lap_tensor_stored(t), logical = (size_t)lap_tensor_logical(t);
     if (count > plan->options.batch) count = (size_t)plan->options.batch;
-    float *converted = calloc(count, stored * sizeof *converted);
-    if (!converted) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu input images", count);
+    image all;
+    LAP_TRY(image_new(plan, 0, count, &all, err));
     for (size_t i = 0; i < count; i++)
-        to_nhwc(images + i * logical, t, converted + i * stored);
+        to_nhwc(images + i * (size_t)lap_tensor_logical(t), t, &all, i);
     lap_status status = LAP_OK;
-    size_t bytes = stored * sizeof *converted;
-    lap_buffer *buffer = plan->slots[plan->slot_of[0]].data;
     for (uint64_t i = 0; i < plan->options.batch && status == LAP_OK; i += count) {
         size_t n = plan->options.batch - i < count ? (size_t)(plan->options.batch - i) : count;
-        status = lap_buffer_write(plan->session->queue, buffer, (size_t)i * bytes, converted,
-                                  n * bytes, err);
+        status = lap_buffer_write(plan->session->queue, buffer_of(plan, 0), (size_t)i * all.bytes,
+                                  all.data, n * all.bytes, err);
     }
-    free(converted);
+    free(all.data);
     return status;
 }
 
