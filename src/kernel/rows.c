@@ -9,10 +9,25 @@
 /* Within each op kind: fastest first, naive last. A row for one class of devices refuses the others
  * in accepts(), so only rows that compete for a device need an order between them. */
 static const lap_kernel_row *const rows[] = {
-    &lap_row_conv_igemm, &lap_row_conv_direct_v, &lap_row_conv_gemm,     &lap_row_conv_naive,
-    &lap_row_maxpool_g,  &lap_row_maxpool_v,     &lap_row_maxpool_naive, &lap_row_avgpool_g,
-    &lap_row_avgpool_v,  &lap_row_avgpool_naive, &lap_row_fc_gemm,       &lap_row_fc_igemm,
-    &lap_row_fc_g,       &lap_row_fc_v,          &lap_row_fc_naive,
+    /* convolution */
+    &lap_row_conv_igemm,
+    &lap_row_conv_direct_v,
+    &lap_row_conv_gemm,
+    &lap_row_conv_naive,
+    /* max-pool */
+    &lap_row_maxpool_g,
+    &lap_row_maxpool_v,
+    &lap_row_maxpool_naive,
+    /* average pool */
+    &lap_row_avgpool_g,
+    &lap_row_avgpool_v,
+    &lap_row_avgpool_naive,
+    /* fully connected: the library's product wherever there is one */
+    &lap_row_fc_gemm,
+    &lap_row_fc_igemm,
+    &lap_row_fc_g,
+    &lap_row_fc_v,
+    &lap_row_fc_naive,
 };
 
 const lap_kernel_row *const *lap_kernel_rows(size_t *count) {
