@@ -30,16 +30,16 @@ enum {
 static const lap_sheet_column result_columns[COL_COUNT] = {
     [COL_ROUTE] = {"Route", false, 6, 0},
     [COL_DEVICE] = {"Device", false, 10, 6},
-    [COL_NETWORK] = {"Network", false, 6, 5},
-    [COL_SIZE] = {"Size", false, 5, 4},
+    [COL_NETWORK] = {"Network", false, 8, 5},
+    [COL_SIZE] = {"Size", false, 9, 4},
     [COL_PRECISION] = {"Prec.", false, 4, 3},
-    [COL_BATCH] = {"Batch", true, 0, 0},
-    [COL_LATENCY] = {"Latency ms", true, 8, 0},
+    [COL_BATCH] = {"Batch", true, 6, 0},
+    [COL_LATENCY] = {"Latency ms", true, 14, 0},
     [COL_FPS] = {"FPS", true, 0, 2},
-    [COL_THROUGHPUT] = {"Img/s @ batch", true, 8, 0},
+    [COL_THROUGHPUT] = {"Img/s @ batch", true, 13, 1},
     [COL_FLOPS] = {"FLOP/s", true, 0, 7},
     [COL_VERIFIED] = {"Verified", true, 0, 8},
-    [COL_STATUS] = {"Status", false, 6, 0},
+    [COL_STATUS] = {"Status", false, 0, 0},
 };
 
 static void row_cells(const lap_cells *c, const char **cells) {
@@ -77,9 +77,9 @@ static void add_title(const lap_report *report, lap_sheet *sheet, const lap_styl
 static void add_wrapped(lap_text *out, const char *first, const char *text, size_t indent,
                         const lap_style *style) {
     lap_text clean = {0};
-    lap_text_add(&clean, text);
+    lap_text_addf(&clean, "%s%s", first, text);
     if (clean.data) lap_line_clean(clean.data, style->utf8);
-    lap_line_wrap(out, first, lap_text_get(&clean), indent, style->width);
+    lap_line_wrap(out, lap_text_get(&clean), indent, style->width);
     if (clean.failed) out->failed = true;
     lap_text_free(&clean);
 }
@@ -90,7 +90,6 @@ static void add_remarks(const lap_report *report, const lap_style *style, lap_te
         const lap_row *row = &report->rows[i];
         char first[128], who[48];
         snprintf(who, sizeof who, "%.40s", row->device.selector);
-        lap_line_clean(who, style->utf8);
         if (!any && (row->status != LAP_ROW_OK || row->note_count > 0)) {
             lap_text_add(out, "\n");
             any = true;
@@ -114,7 +113,7 @@ static void add_sentences(const lap_report *report, const lap_style *style, lap_
         char *end = strchr(line, '\n');
         if (end) *end = '\0';
         lap_text_add(out, "\n");
-        lap_line_wrap(out, "", line, 0, style->width);
+        add_wrapped(out, "", line, 0, style);
         line = end ? end + 1 : NULL;
     }
     if (sentences.failed) out->failed = true;

@@ -30,7 +30,7 @@ static size_t widest_line(const char *text) {
 static void fits_any_width(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
-    for (size_t width = 50; width <= 100; width++)
+    for (size_t width = 40; width <= 100; width++)
         for (int utf8 = 0; utf8 < 2; utf8++) {
             lap_text text = {0};
             lap_style style = {.width = width, .utf8 = utf8};
