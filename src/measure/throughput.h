@@ -25,7 +25,8 @@ typedef struct lap_throughput_options {
     uint64_t batches;                   /* of the final measurement, at least 1 */
     double max_seconds;                 /* no new batch size is begun after this; 0: no limit */
     bool (*interrupted)(void *context); /* NULL: never */
-    void (*progress)(void *context, const char *what, size_t done, size_t total); /* or NULL */
+    /* NULL for none. */
+    void (*progress)(void *context, const char *what, size_t done, size_t total);
     /* Set up this batch, time it briefly, free everything. A request above the safe memory share
      * returns LAP_E_OOM before it allocates. A rate that is zero, negative or not finite is
      * recorded as LAP_E_TIMER. */

@@ -59,8 +59,8 @@ size_t lap_line_width(const char *text);
 /* Cut to at most width columns, with a mark at the end where something was cut. buffer holds the
  * result; it needs strlen(text) + 4 bytes at most. */
 void lap_line_cut(const char *text, size_t width, bool utf8, char *buffer, size_t size);
-/* Append text in lines of at most width columns: the first starts with first, the others are
- * indented by indent blanks. Ends with a newline. Words longer than a line are broken. */
-void lap_line_wrap(lap_text *out, const char *first, const char *text, size_t indent, size_t width);
+/* Append text in lines of at most width columns, all but the first indented. Ends with a newline.
+ * Words longer than a line are broken. */
+void lap_line_wrap(lap_text *out, const char *text, size_t indent, size_t width);
 
 #endif

@@ -87,20 +87,15 @@ static size_t line_bytes(const char *text, size_t width) {
     return n;
 }
 
-void lap_line_wrap(lap_text *out, const char *first, const char *text, size_t indent,
-                   size_t width) {
-    size_t start = lap_line_width(first);
-    lap_text_add(out, first);
-    while (*text == ' ')
-        text++;
+void lap_line_wrap(lap_text *out, const char *text, size_t indent, size_t width) {
+    size_t start = 0;
+    text += strspn(text, " ");
     do {
-        size_t room = width > start + 8 ? width - start : 8;
-        size_t n = line_bytes(text, room);
+        size_t n = line_bytes(text, width > start + 8 ? width - start : 8);
         lap_text_addn(out, text, n);
         lap_text_add(out, "\n");
         text += n;
-        while (*text == ' ')
-            text++;
+        text += strspn(text, " ");
         if (*text) lap_text_addf(out, "%*s", (int)indent, "");
         start = indent;
     } while (*text);

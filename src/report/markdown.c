@@ -6,9 +6,13 @@
 
 #include <string.h>
 
-/* Characters that mean something in Markdown or HTML; inside a table cell also the bar. */
-static void add_escaped(lap_text *out, const char *s) {
-    for (; *s; s++) {
+/* Escape what means something in Markdown or HTML, inside a table cell also the bar. Bytes that are
+ * not UTF-8 become '?', newlines blanks. */
+static void add_escaped(lap_text *out, const char *text) {
+    lap_text clean = {0};
+    lap_text_add(&clean, text);
+    if (clean.data) lap_text_clean(clean.data);
+    for (const char *s = lap_text_get(&clean); *s; s++) {
         unsigned char c = (unsigned char)*s;
         if (c == '&')
             lap_text_add(out, "&amp;");
@@ -16,13 +20,13 @@ static void add_escaped(lap_text *out, const char *s) {
             lap_text_add(out, "&lt;");
         else if (c == '>')
             lap_text_add(out, "&gt;");
-        else if (c < 0x20 || c == 0x7F)
-            lap_text_add(out, " ");
         else if (strchr("\\`*_{}[]|#~!$", c))
             lap_text_addf(out, "\\%c", c);
         else
             lap_text_addn(out, s, 1);
     }
+    if (clean.failed) out->failed = true;
+    lap_text_free(&clean);
 }
 
 static void add_cell(lap_text *out, const char *s) {
@@ -72,16 +76,13 @@ lap_status lap_report_markdown(const lap_report *report, lap_text *out, lap_erro
     add_remarks(out, report);
     lap_text sentences = {0};
     lap_report_sentences(report, true, &sentences);
-    if (sentences.length > 0) lap_text_add(out, "\n");
-    for (const char *line = lap_text_get(&sentences); *line;) {
-        size_t n = strcspn(line, "\n");
-        lap_text one = {0};
-        lap_text_addn(&one, line, n);
-        add_escaped(out, lap_text_get(&one));
-        if (one.failed) out->failed = true;
-        lap_text_free(&one);
+    for (char *line = sentences.data; line && *line;) {
+        char *end = strchr(line, '\n');
+        if (end) *end = '\0';
+        lap_text_add(out, "\n"); /* a paragraph each */
+        add_escaped(out, line);
         lap_text_add(out, "\n");
-        line += n + (line[n] == '\n');
+        line = end ? end + 1 : NULL;
     }
     if (sentences.failed) out->failed = true;
     lap_text_free(&sentences);

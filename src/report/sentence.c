@@ -115,7 +115,7 @@ void lap_report_sentences(const lap_report *report, bool utf8, lap_text *out) {
         add_sentence(row, best, utf8, &one);
         if (one.failed) out->failed = true;
         /* One line each, whatever a reason holds. */
-        if (one.data) lap_line_clean(one.data, utf8);
+        if (one.data) lap_text_clean(one.data);
         lap_text_addf(out, "%s\n", lap_text_get(&one));
         lap_text_free(&one);
     }

@@ -94,7 +94,9 @@ static bool shrink(lap_sheet *sheet) {
     size_t widest = LAP_SHEET_COLUMNS;
     for (size_t c = 0; c < sheet->column_count; c++) {
         size_t least = sheet->columns[c].least;
-        if (sheet->hidden[c] || least == 0 || sheet->width[c] <= least) continue;
+        size_t header = lap_line_width(sheet->columns[c].header); /* headers are not cut */
+        if (sheet->hidden[c] || least == 0) continue;
+        if (sheet->width[c] <= least || sheet->width[c] <= header) continue;
         if (widest == LAP_SHEET_COLUMNS || sheet->width[c] > sheet->width[widest]) widest = c;
     }
     if (widest == LAP_SHEET_COLUMNS) return false;

@@ -29,17 +29,17 @@ enum {
 
 static const lap_sheet_column result_columns[COL_COUNT] = {
     [COL_ROUTE] = {"Route", false, 6, 0},
-    [COL_DEVICE] = {"Device", false, 10, 6},
-    [COL_NETWORK] = {"Network", false, 6, 5},
-    [COL_SIZE] = {"Size", false, 5, 4},
-    [COL_PRECISION] = {"Prec.", false, 4, 3},
-    [COL_BATCH] = {"Batch", true, 0, 0},
-    [COL_LATENCY] = {"Latency ms", true, 8, 0},
-    [COL_FPS] = {"FPS", true, 0, 2},
-    [COL_THROUGHPUT] = {"Img/s @ batch", true, 8, 0},
-    [COL_FLOPS] = {"FLOP/s", true, 0, 7},
-    [COL_VERIFIED] = {"Verified", true, 0, 8},
-    [COL_STATUS] = {"Status", false, 6, 0},
+    [COL_DEVICE] = {"Device", false, 10, 4},
+    [COL_NETWORK] = {"Network", false, 8, 6},
+    [COL_SIZE] = {"Size", false, 9, 5},
+    [COL_PRECISION] = {"Prec", false, 0, 7},
+    [COL_BATCH] = {"Batch", true, 6, 0},
+    [COL_LATENCY] = {"Latency ms", true, 14, 0},
+    [COL_FPS] = {"FPS", true, 6, 3},
+    [COL_THROUGHPUT] = {"Img/s @ batch", true, 13, 1},
+    [COL_FLOPS] = {"FLOP/s", true, 6, 8},
+    [COL_VERIFIED] = {"Verified", true, 0, 2},
+    [COL_STATUS] = {"Status", false, 0, 0},
 };
 
 static void row_cells(const lap_cells *c, const char **cells) {
@@ -57,29 +57,36 @@ static void row_cells(const lap_cells *c, const char **cells) {
     cells[COL_STATUS] = c->status;
 }
 
-/* Network, size and precision that all rows share stand above the table, not in each line. */
-static void add_title(const lap_report *report, lap_sheet *sheet, const lap_style *style,
-                      lap_text *out) {
+/* Network, size and precision stand above the table where all rows share them. */
+static void add_title(const lap_report *report, lap_sheet *sheet, lap_text *out) {
+    static const int columns[] = {COL_NETWORK, COL_SIZE, COL_PRECISION};
     const lap_row *rows = report->rows;
-    for (size_t i = 1; i < report->row_count; i++)
-        if (strcmp(rows[i].network, rows[0].network) != 0 || rows[i].height != rows[0].height ||
-            rows[i].width != rows[0].width || strcmp(rows[i].precision, rows[0].precision) != 0)
-            return;
+    bool same[3] = {true, true, true};
+    for (size_t i = 1; i < report->row_count; i++) {
+        same[0] = same[0] && strcmp(rows[i].network, rows[0].network) == 0;
+        same[1] = same[1] && rows[i].height == rows[0].height && rows[i].width == rows[0].width;
+        same[2] = same[2] && strcmp(rows[i].precision, rows[0].precision) == 0;
+    }
     lap_cells c;
-    lap_cells_fill(&rows[0], style->utf8, &c);
-    lap_line_clean(c.network, style->utf8);
-    lap_text_addf(out, "%s %s %s\n", c.network, c.size, c.precision);
-    lap_sheet_hide(sheet, COL_NETWORK);
-    lap_sheet_hide(sheet, COL_SIZE);
-    lap_sheet_hide(sheet, COL_PRECISION);
+    lap_cells_fill(&rows[0], false, &c);
+    lap_line_clean(c.network, false);
+    const char *const texts[] = {c.network, c.size, c.precision};
+    bool any = false;
+    for (int k = 0; k < 3; k++) {
+        if (!same[k]) continue;
+        lap_sheet_hide(sheet, (size_t)columns[k]);
+        lap_text_addf(out, "%s%s", any ? " " : "", texts[k]);
+        any = true;
+    }
+    if (any) lap_text_add(out, "\n");
 }
 
 static void add_wrapped(lap_text *out, const char *first, const char *text, size_t indent,
                         const lap_style *style) {
     lap_text clean = {0};
-    lap_text_add(&clean, text);
+    lap_text_addf(&clean, "%s%s", first, text);
     if (clean.data) lap_line_clean(clean.data, style->utf8);
-    lap_line_wrap(out, first, lap_text_get(&clean), indent, style->width);
+    lap_line_wrap(out, lap_text_get(&clean), indent, style->width);
     if (clean.failed) out->failed = true;
     lap_text_free(&clean);
 }
@@ -90,7 +97,6 @@ static void add_remarks(const lap_report *report, const lap_style *style, lap_te
         const lap_row *row = &report->rows[i];
         char first[128], who[48];
         snprintf(who, sizeof who, "%.40s", row->device.selector);
-        lap_line_clean(who, style->utf8);
         if (!any && (row->status != LAP_ROW_OK || row->note_count > 0)) {
             lap_text_add(out, "\n");
             any = true;
@@ -114,7 +120,7 @@ static void add_sentences(const lap_report *report, const lap_style *style, lap_
         char *end = strchr(line, '\n');
         if (end) *end = '\0';
         lap_text_add(out, "\n");
-        lap_line_wrap(out, "", line, 0, style->width);
+        add_wrapped(out, "", line, 0, style);
         line = end ? end + 1 : NULL;
     }
     if (sentences.failed) out->failed = true;
@@ -129,7 +135,7 @@ lap_status lap_report_table(const lap_report *report, const lap_style *style, la
         return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
     }
     lap_sheet *sheet = lap_sheet_new(result_columns, COL_COUNT);
-    add_title(report, sheet, style, out);
+    add_title(report, sheet, out);
     for (size_t i = 0; i < report->row_count; i++) {
         lap_cells c;
         const char *cells[COL_COUNT];

@@ -54,6 +54,7 @@ static void nothing_becomes_markup(void **state) {
     /* the reasons' newlines are gone: every line after the table is a list item or a sentence */
     assert_null(strstr(p, "\na second line"));
     assert_null(strstr(p, "\nline \"two\""));
+    assert_null(strchr(p, '\xff'));
     lap_text_free(&text);
     sample_rows_free(s);
 }

@@ -30,7 +30,7 @@ static size_t widest_line(const char *text) {
 static void fits_any_width(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
-    for (size_t width = 50; width <= 100; width++)
+    for (size_t width = 40; width <= 100; width++)
         for (int utf8 = 0; utf8 < 2; utf8++) {
             lap_text text = {0};
             lap_style style = {.width = width, .utf8 = utf8};
@@ -47,12 +47,15 @@ static void hundred_columns_hold_everything(void **state) {
     sample_rows *s = sample_rows_new();
     lap_text text = {0};
     const char *p = render(&s->report, NULL, &text);
-    const char *const headers[] = {"Route", "Device", "Network",    "Size",          "Prec.",
-                                   "Batch", "FPS",    "Latency ms", "Img/s @ batch", "Status"};
+    /* even with names of 255 characters, only what can be looked up elsewhere is left out */
+    const char *const headers[] = {"Route", "Device",        "Network",  "Size",  "Batch",
+                                   "FPS",   "Img/s @ batch", "Verified", "Status"};
+    const char *line = strchr(p, '\n') + 1; /* below the title */
+    assert_int_equal(strncmp(p, "fp32\n", 5), 0);
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
-        const char *at = strstr(p, headers[i]);
+        const char *at = strstr(line, headers[i]);
         if (!at) print_error("%s\n%s", headers[i], p);
-        assert_true(at && at < strchr(p, '\n'));
+        assert_true(at && at < strchr(line, '\n'));
     }
     lap_text_free(&text);
     s->report.row_count = 1; /* an ordinary row: nothing is dropped or cut */
