@@ -374,8 +374,7 @@ static size_t best_device(const lap_device_list *list) {
     for (size_t i = 1; i < list->count; i++) {
         const lap_device_info *a = &list->devices[best], *b = &list->devices[i];
         int difference = type_rank(b->type) - type_rank(a->type);
-        bool larger = a->physical != b->physical &&
-                      physical_memory(list, b->physical) > physical_memory(list, a->physical);
+        bool larger = physical_memory(list, b->physical) > physical_memory(list, a->physical);
         if (difference < 0 || (difference == 0 && larger)) best = i;
     }
     return best;

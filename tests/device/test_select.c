@@ -193,6 +193,10 @@ static void test_auto(void **state) {
     lap_device_list list = {.devices = d, .count = 7};
     d[0].memory_bytes = d[4].memory_bytes = d[1].memory_bytes = d[3].memory_bytes;
     assert_string_equal(choose(&list, "auto"), "0");
+    /* A device is as large as its largest route says, by whichever route it is then taken. */
+    d[0].memory_bytes = d[4].memory_bytes = 82ull << 30;
+    d[3].memory_bytes = 83ull << 30;
+    assert_string_equal(choose(&list, "auto"), "1");
     for (size_t i = 0; i < 5; i++)
         d[i].type = LAP_DEVICE_OTHER;
     assert_string_equal(choose(&list, "auto"), "6"); /* accelerator before CPU */
