@@ -62,7 +62,10 @@ op_word='(^|[^a-z])(conv([^a-z]|olution)|[a-z]*pool|resnet|layer)'
 
 check_src() {
     file=$1 folder=$2 may=$(allowed "$2")
-    [ -n "$may" ] || { echo "$file: src/$folder is in no layer: name it in tests/layering.sh"; bad=1; }
+    if [ -z "$may" ]; then
+        echo "$file: src/$folder is in no layer: name it in tests/layering.sh"
+        bad=1
+    fi
     strip "$file" 0 >"$code"
     grep -E "$api" "$code" >"$hits" || :
     report "$file" "an API call outside backends/"
@@ -82,8 +85,8 @@ check_backend() {
     strip "$file" 1 >"$code"
     grep -v '#[ ]*include' "$code" | grep -iE "$op_word" >"$hits" || :
     report "$file" "an operator or layer named in a backend"
-    grep -E '#[ ]*include[ ]*"[a-z_]+/' "$code" | grep -vE '"(base/[a-z_]+|device/device(_ops)?)\.h"' \
-        >"$hits" || :
+    grep -E '#[ ]*include[ ]*"[a-z_]+/' "$code" |
+        grep -vE '"(base/[a-z_]+|device/device(_ops)?)\.h"' >"$hits" || :
     report "$file" "a backend may include only base/ and device/device_ops.h"
 }
 

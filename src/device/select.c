@@ -173,7 +173,7 @@ static void explain_route(const lap_device_list *list, const route *r, lap_text 
             lap_text_addf(why, "%s %s", prefix,
                           level ? "takes no further index" : "has no device here");
         } else if (!exists) {
-            lap_text_addf(why, "no %s:%llu; the index after \"%s:\" must be one of %s", prefix,
+            lap_text_addf(why, "no %s:%llu; the index after \"%s:\" can only be %s", prefix,
                           (unsigned long long)r->index[level], prefix, lap_text_get(&range));
         }
         lap_text_free(&range);
@@ -190,7 +190,7 @@ static lap_status select_route(selection *s, const char *piece, lap_error *err) 
         lap_text why = {0}, range = {0};
         lap_text_add(&why, "an index must be a plain number from 0 up");
         if (valid_range(s->list, &r, 0, &range))
-            lap_text_addf(&why, "; the index after \"%s:\" must be one of %s", r.backend,
+            lap_text_addf(&why, "; the index after \"%s:\" can only be %s", r.backend,
                           lap_text_get(&range));
         lap_status status = bad_syntax(s, piece, lap_text_get(&why), err);
         lap_text_free(&why);
@@ -374,8 +374,7 @@ static size_t best_device(const lap_device_list *list) {
     for (size_t i = 1; i < list->count; i++) {
         const lap_device_info *a = &list->devices[best], *b = &list->devices[i];
         int difference = type_rank(b->type) - type_rank(a->type);
-        bool larger = a->physical != b->physical &&
-                      physical_memory(list, b->physical) > physical_memory(list, a->physical);
+        bool larger = physical_memory(list, b->physical) > physical_memory(list, a->physical);
         if (difference < 0 || (difference == 0 && larger)) best = i;
     }
     return best;

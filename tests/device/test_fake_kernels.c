@@ -181,6 +181,9 @@ static void test_kernels(void **state) {
     check();
     set_op(LAP_OP_MAXPOOL, "maxpool_naive", tensor(5, 7, 8), tensor(5, 4, 4), 3, 2, 1, -1, false);
     check();
+    /* A window of one lets negative values through: padding is minus infinity, not zero. */
+    set_op(LAP_OP_MAXPOOL, "maxpool_naive", tensor(5, 4, 4), tensor(5, 4, 4), 1, 1, 0, -1, false);
+    check();
     set_op(LAP_OP_AVGPOOL, "avgpool_naive", tensor(6, 4, 4), tensor(6, 1, 1), 1, 1, 0, -1, false);
     check();
     set_op(LAP_OP_FC, "fc_naive", tensor(12, 1, 1), tensor(10, 1, 1), 1, 1, 0, -1, false);
