@@ -105,6 +105,64 @@ static void test_types(void **state) {
     assert_true(rig_enumerate()->devices[0].host_memory);
 }
 
+static void stage_value(size_t i, cl_device_info what, const void *bytes, size_t size) {
+    staged.values[i].what = what;
+    staged.values[i].bytes = bytes;
+    staged.values[i].size = size;
+}
+
+/* cl_nv_device_attribute_query, as a GPU driver without the Khronos queries answers it. */
+static void test_nvidia_attributes(void **state) {
+    (void)state;
+    const cl_uint major = 9, minor = 0, warp = 32, bus = 0x1b, slot = 5 << 3 | 2, domain = 4;
+    staged.extensions = "cl_khr_fp64 cl_nv_device_attribute_query";
+    staged.device_type = CL_DEVICE_TYPE_GPU;
+    stage_value(0, 0x4000, &major, 4);
+    stage_value(1, 0x4001, &minor, 4);
+    stage_value(2, 0x4003, &warp, 4);
+    stage_value(3, 0x4008, &bus, 4);
+    stage_value(4, 0x4009, &slot, 4);
+    stage_value(5, 0x400A, &domain, 4);
+    const lap_device_info *info = &rig_enumerate()->devices[0];
+    assert_int_equal(info->cc_major, 9);
+    assert_int_equal(info->cc_minor, 0);
+    assert_int_equal(info->simd_width, 32);
+    assert_true(info->has_pci);
+    assert_false(info->has_uuid || info->has_fp16);
+    assert_int_equal(info->pci_domain, 4);
+    assert_int_equal(info->pci_bus, 0x1b);
+    assert_int_equal(info->pci_device, 5);
+    assert_int_equal(info->pci_function, 2);
+}
+
+/* cl_amd_device_attribute_query: the topology is 24 bytes, its last three the address. */
+static void test_amd_attributes(void **state) {
+    (void)state;
+    unsigned char topology[24] = {0};
+    const cl_uint pcie = 1, other = 7, wave = 64;
+    memcpy(topology, &pcie, 4);
+    topology[21] = 0xc3;
+    topology[22] = 4;
+    topology[23] = 1;
+    staged.extensions = "cl_amd_device_attribute_query cl_khr_fp16";
+    staged.device_type = CL_DEVICE_TYPE_GPU;
+    stage_value(0, 0x4037, topology, sizeof topology);
+    stage_value(1, 0x4043, &wave, 4);
+    const lap_device_info *info = &rig_enumerate()->devices[0];
+    assert_true(info->has_pci && info->has_fp16);
+    assert_int_equal(info->pci_bus, 0xc3);
+    assert_int_equal(info->pci_device, 4);
+    assert_int_equal(info->pci_function, 1);
+    assert_int_equal(info->simd_width, 64);
+    assert_int_equal(info->cc_major, 0);
+    memcpy(topology, &other, 4);
+    assert_false(rig_enumerate()->devices[0].has_pci);
+    /* A longer name is another extension. */
+    staged.extensions = "cl_amd_device_attribute_query2 xcl_khr_fp16";
+    memcpy(topology, &pcie, 4);
+    assert_false(rig_enumerate()->devices[0].has_pci || rig_enumerate()->devices[0].has_fp16);
+}
+
 static void test_old_version(void **state) {
     (void)state;
     size_t devices = rig_enumerate()->count;
@@ -135,6 +193,8 @@ int main(void) {
         cmocka_unit_test_teardown(test_names, rig_unstage),
         cmocka_unit_test_teardown(test_failing_queries, rig_unstage),
         cmocka_unit_test_teardown(test_types, rig_unstage),
+        cmocka_unit_test_teardown(test_nvidia_attributes, rig_unstage),
+        cmocka_unit_test_teardown(test_amd_attributes, rig_unstage),
         cmocka_unit_test_teardown(test_old_version, rig_unstage),
         cmocka_unit_test_teardown(test_version_text, rig_unstage),
     };

@@ -61,6 +61,11 @@ REAL(cl_int, clGetDeviceInfo, cl_device_id device, cl_device_info what, size_t s
     if (what == CL_DEVICE_VERSION && staged.device_version)
         return answer(staged.device_version, strlen(staged.device_version) + 1, size, value,
                       needed);
+    if (what == CL_DEVICE_EXTENSIONS && staged.extensions)
+        return answer(staged.extensions, strlen(staged.extensions) + 1, size, value, needed);
+    for (size_t i = 0; staged.values[i].what; i++)
+        if (what == staged.values[i].what)
+            return answer(staged.values[i].bytes, staged.values[i].size, size, value, needed);
     if (what == CL_DEVICE_TYPE && staged.device_type)
         return answer(&staged.device_type, sizeof staged.device_type, size, value, needed);
     return __real_clGetDeviceInfo(device, what, size, value, needed);

@@ -36,6 +36,12 @@ typedef struct staged_calls {
     cl_device_info fail_query;  /* this device query gives CL_INVALID_VALUE */
     const char *device_version; /* CL_DEVICE_VERSION */
     cl_device_type device_type; /* CL_DEVICE_TYPE */
+    const char *extensions;     /* CL_DEVICE_EXTENSIONS */
+    struct {
+        cl_device_info what; /* 0 ends the list */
+        size_t size;
+        const void *bytes;
+    } values[8]; /* other device queries */
     /* counted */
     size_t events_made, events_retained, events_released, args_set, fills, caches_cleared;
     char options[1024]; /* of the last build */
