@@ -56,6 +56,18 @@ static void staged_machine(void **state) {
     assert_true(h.cores >= 1);
 }
 
+/* No "model name" on POWER and many ARM machines; "cpu" is not "cpu family". */
+static void other_processors(void **state) {
+    (void)state;
+    lap_host_info h;
+    stage("/proc/cpuinfo", "cpu family\t: 6\ncpu\t\t: POWER9, altivec supported\n");
+    lap_host_info_read(root, &h);
+    assert_string_equal(h.cpu, "POWER9, altivec supported");
+    stage("/proc/cpuinfo", "Modelling : no\nModel\t\t: Raspberry Pi 4\n");
+    lap_host_info_read(root, &h);
+    assert_string_equal(h.cpu, "Raspberry Pi 4");
+}
+
 static void nothing_known(void **state) {
     (void)state;
     stage("/etc/os-release", "PRETTY_NAME=\n");
@@ -80,6 +92,7 @@ static void this_machine(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(staged_machine, new_root, remove_root),
+        cmocka_unit_test_setup_teardown(other_processors, new_root, remove_root),
         cmocka_unit_test_setup_teardown(nothing_known, new_root, remove_root),
         cmocka_unit_test(this_machine),
     };

@@ -67,6 +67,9 @@ static void hundred_columns_hold_everything(void **state) {
     assert_non_null(strstr(p, "43.5T"));
     assert_non_null(strstr(p, "2.1e-07"));
     assert_null(strchr(p, '~'));
+    /* the last words are the sentence */
+    const char *end = "; throughput 12,000 images/s at batch 256.\n";
+    assert_string_equal(p + text.length - strlen(end), end);
     lap_text_free(&text);
     sample_rows_free(s);
 }
