@@ -41,6 +41,23 @@ static void note_latency(lap_row *row) {
         lap_row_note(row, "no p99: n < %d (n = %zu)", LAP_MIN_N_P99, n);
 }
 
+/* The search and the final measurement time the same thing; where they differ much, something else
+ * used the device or the host in one of them. */
+static void note_disagreement(lap_row *row) {
+    const lap_throughput *t = &row->throughput;
+    for (size_t i = 0; i < t->curve_count && t->images_per_s.has; i++) {
+        const lap_curve_point *p = &t->curve[i];
+        if (p->batch != t->batch || !p->images_per_s.has) continue;
+        double ratio = t->images_per_s.value / p->images_per_s.value;
+        if (ratio > 0.75 && ratio < 1 / 0.75) continue;
+        lap_row_note(
+            row,
+            "throughput: the search saw %.3g images/s at batch %llu, the measurement %.3g: "
+            "the machine was busy with something else",
+            p->images_per_s.value, (unsigned long long)p->batch, t->images_per_s.value);
+    }
+}
+
 static void note_throughput(lap_row *row) {
     const lap_throughput *t = &row->throughput;
     if (!t->has) return;
@@ -87,4 +104,5 @@ void lap_row_finish(lap_row *row) {
     derive_layers(row, batch);
     note_latency(row);
     note_throughput(row);
+    note_disagreement(row);
 }

@@ -118,6 +118,30 @@ static void impossible_rates_are_noted(void **state) {
     lap_row_free(&row);
 }
 
+static void rates_that_disagree_are_noted(void **state) {
+    (void)state;
+    const struct {
+        double search, measured;
+        bool noted;
+    } cases[] = {{100, 95, false}, {100, 120, false}, {100, 50, true}, {100, 200, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        lap_row row;
+        fill(&row, 100);
+        lap_throughput *t = &row.throughput;
+        t->curve = calloc(2, sizeof *t->curve);
+        assert_non_null(t->curve);
+        t->curve_count = t->curve_capacity = 2;
+        t->curve[0] = (lap_curve_point){.batch = 1, .images_per_s = lap_some(1)};
+        t->curve[1] = (lap_curve_point){.batch = 8, .images_per_s = lap_some(cases[i].search)};
+        t->has = true;
+        t->best_batch = t->batch = 8;
+        t->images_per_s = lap_some(cases[i].measured);
+        lap_row_finish(&row);
+        assert_int_equal(noted(&row, "busy with something else"), cases[i].noted);
+        lap_row_free(&row);
+    }
+}
+
 static void failures_set_status_and_reason(void **state) {
     (void)state;
     const struct {
@@ -216,6 +240,7 @@ int main(void) {
         cmocka_unit_test(zero_time_has_no_rate),
         cmocka_unit_test(few_samples_are_noted),
         cmocka_unit_test(impossible_rates_are_noted),
+        cmocka_unit_test(rates_that_disagree_are_noted),
         cmocka_unit_test(failures_set_status_and_reason),
         cmocka_unit_test(wrong_results_have_no_times),
         cmocka_unit_test(exit_statuses),
