@@ -63,11 +63,13 @@ static void list_is_well_formed(void **state) {
         assert_non_null(row->accepts);
         assert_non_null(row->defaults);
         assert_non_null(row->valid);
-        assert_true((row->packed_bytes != NULL) == (row->pack != NULL));
+        bool fused = row->fusion != LAP_FUSE_NONE;
+        bool packs = fused ? row->pack_fused != NULL : row->pack != NULL;
+        assert_true((row->packed_bytes != NULL) == packs);
         assert_false(naive_seen[row->kind]); /* naive is the last of its kind */
         if (row->naive) naive_seen[row->kind] = 1;
-        bool has_weights = row->kind == LAP_OP_CONV || row->kind == LAP_OP_FC;
-        assert_true((row->pack != NULL) == has_weights);
+        bool has_weights = row->kind == LAP_OP_CONV || row->kind == LAP_OP_FC || fused;
+        assert_true(packs == has_weights);
     }
     for (int kind = 0; kind < LAP_OP_KIND_COUNT; kind++)
         assert_true(naive_seen[kind]);

@@ -237,7 +237,7 @@ static lap_buffer *role_buffer(const job *j, lap_role role) {
         return j->bias;
     case LAP_ROLE_SCRATCH:
         return j->scratch;
-    case LAP_ROLE_IN2: /* fused rows are not run here */
+    case LAP_ROLE_IN2: /* fused rows do not accept single ops */
     case LAP_ROLE_N:
     case LAP_ROLE_FLAGS:
         break;
