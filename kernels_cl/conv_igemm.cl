@@ -95,8 +95,10 @@
 /* Transposed stores put quad kq of a row at column row ^ (kq * SWIZZLE): no bank conflicts, and
  * runs of 4 rows stay together. */
 #define SWIZZLE (128 / BK)
+#define ROW(base, step, kq)                                                                        \
+    ((step) % 32 == 0 ? ((base) ^ ((kq)*SWIZZLE)) + (step) : ((base) + (step)) ^ ((kq)*SWIZZLE))
 #define A_SIZE (BM * BK)
-#define B_SIZE (BN * BK)
+#define STAGE (BM * BK + BN * BK) /* a buffer: the input's slice, then the weights' */
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 /* Orders this group's scratch accesses as seen by other groups. OpenCL 1.2 promises nothing between
@@ -114,7 +116,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 conv_igemm(__global const float *restrict in, __global const float *restrict weights,
            __global const float *restrict bias, __global const float *restrict residual,
            __global float *restrict out, __global float *scratch, const int n, const int flags) {
-    __local float tile[2 * (A_SIZE + B_SIZE)] __attribute__((aligned(16)));
+    __local float tile[2 * STAGE] __attribute__((aligned(16)));
     const uint tid = get_local_id(0);
     const uint group = get_group_id(0), tile_n = group % TILES_N, tile_m = group / TILES_N;
     const uint part = get_group_id(1);
@@ -127,7 +129,8 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
      * i * B_STEP. Bit r of valid: window row r lies inside the image; bit 16 + s: column s. */
     const uint a_kq = tid % KQ, a_row = tid / KQ;
     const uint b_col = tid % (BN / 4), b_row = tid / (BN / 4);
-    __global const float *a_base[A_QUADS];
+    __global const float *image_base = in + (ulong)image0 * ((ulong)H * W * CS);
+    uint a_base[A_QUADS]; /* offsets from image_base, modulo 2^32 */
     uint valid[A_QUADS];
 #pragma unroll
     for (int i = 0; i < A_QUADS; i++) {
@@ -142,9 +145,9 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
         for (int s = 0; s < S; s++)
             bits |= (uint)(x + s) < W ? 0x10000u << s : 0;
         valid[i] = image < (uint)n ? bits : 0;
-        a_base[i] = in + (ulong)image * ((ulong)H * W * CS) + (y * W + x) * CS;
+        a_base[i] = (image - image0) * (uint)(H * W * CS) + (uint)((y * W + x) * CS) + a_kq * 4;
     }
-    __global const float *b_base = weights + (ulong)b_row * KPAD + tile_n * BN + b_col * 4;
+    const uint b_base = b_row * KPAD + tile_n * BN + b_col * 4;
 
     /* Place of this thread's tile. Neighbouring threads alternate between both directions, so that
      * equal addresses of a shared load are next to each other. */
@@ -161,17 +164,17 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
 
     const int begin = (int)(part * SLICES / SPLITK), end = (int)((part + 1) * SLICES / SPLITK);
     float4 a_next[A_QUADS], b_next[B_QUADS];
-    int buffer = 0;
+    uint buffer = 0; /* 0 or STAGE */
     for (int slice = begin - 1; slice < end; slice++) {
         /* Fetch the next slice; the first turn only does this. */
         const bool more = slice + 1 < end;
         if (more) {
 #if CS % BK == 0
             const uint tap = (uint)(slice + 1) / (CS / BK);
-            const uint c = (uint)(slice + 1) % (CS / BK) * BK + a_kq * 4;
+            const uint c = (uint)(slice + 1) % (CS / BK) * BK;
 #else
             const uint depth = (uint)(slice + 1) * BK + a_kq * 4;
-            const uint tap = depth / CS, c = depth % CS;
+            const uint tap = depth / CS, c = depth % CS - a_kq * 4; /* modulo 2^32 */
 #endif
             const uint r = tap / S, s = tap % S;
             const uint offset = (r * W + s) * CS + c;
@@ -182,22 +185,23 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
                 inside = inside && tap < R * S;
 #endif
                 a_next[i] = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
-                if (inside) a_next[i] = *(__global const float4 *)(a_base[i] + offset);
+                if (inside)
+                    a_next[i] = *(__global const float4 *)(image_base + (a_base[i] + offset));
             }
-            __global const float *b = b_base + (ulong)(slice + 1) * (BK * KPAD);
+            __global const float *b = weights + (b_base + (uint)(slice + 1) * (BK * KPAD));
 #pragma unroll
             for (int i = 0; i < B_QUADS; i++)
                 b_next[i] = *(__global const float4 *)(b + i * (B_STEP * KPAD));
         }
         if (slice >= begin) {
-            __local const float *a = tile + buffer * A_SIZE;
-            __local const float *b = tile + 2 * A_SIZE + buffer * B_SIZE;
+            __local const float *a = tile + buffer;
+            __local const float *b = tile + buffer + A_SIZE;
 #pragma unroll
             for (int k = 0; k < BK; k++) {
                 float av[TM], bv[TN];
 #pragma unroll
                 for (int i = 0; i < TM; i += 4) {
-                    const uint at = (m0 + i / 4 * ROW_GAP) ^ (k / 4 * SWIZZLE);
+                    const uint at = ROW(m0, i / 4 * ROW_GAP, k / 4);
                     const float4 v = *(__local const float4 *)(a + k * BM + at);
                     av[i] = v.x, av[i + 1] = v.y, av[i + 2] = v.z, av[i + 3] = v.w;
                 }
@@ -212,13 +216,13 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
                     for (int j = 0; j < TN; j++)
                         acc[i][j] = fma(av[i], bv[j], acc[i][j]);
             }
-            buffer ^= 1;
+            buffer = STAGE - buffer;
         }
         if (more) {
-            __local float *a = tile + buffer * A_SIZE, *b = tile + 2 * A_SIZE + buffer * B_SIZE;
+            __local float *a = tile + buffer, *b = tile + buffer + A_SIZE;
 #pragma unroll
             for (int i = 0; i < A_QUADS; i++) {
-                __local float *to = a + a_kq * 4 * BM + ((a_row + i * A_STEP) ^ (a_kq * SWIZZLE));
+                __local float *to = a + a_kq * 4 * BM + ROW(a_row, i * A_STEP, a_kq);
                 to[0] = a_next[i].x, to[BM] = a_next[i].y;
                 to[2 * BM] = a_next[i].z, to[3 * BM] = a_next[i].w;
             }

@@ -95,8 +95,10 @@
 /* Transposed stores put quad kq of a row at column row ^ (kq * SWIZZLE): no bank conflicts, and
  * runs of 4 rows stay together. */
 #define SWIZZLE (128 / BK)
+#define ROW(base, step, kq)                                                                        \
+    ((step) % 32 == 0 ? ((base) ^ ((kq)*SWIZZLE)) + (step) : ((base) + (step)) ^ ((kq)*SWIZZLE))
 #define A_SIZE (BM * BK)
-#define B_SIZE (BN * BK)
+#define STAGE (BM * BK + BN * BK) /* a buffer: the input's slice, then the weights' */
 /* Registers a thread should get away with, hence groups a multiprocessor should hold. */
 #define REGISTERS (TM * TN <= 16 ? 64 : TM * TN <= 32 ? 96 : TM * TN <= 64 ? 128 : 255)
 #define RESIDENT (65536 / (REGISTERS * THREADS) < 1 ? 1 : 65536 / (REGISTERS * THREADS))
@@ -110,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_igemm(const float *__restrict__ in, const float *__restrict__ weights,
                const float *__restrict__ bias, const float *__restrict__ residual,
                float *__restrict__ out, float *scratch, const int n, const int flags) {
-    __shared__ __align__(16) float tile[2 * (A_SIZE + B_SIZE)];
+    __shared__ __align__(16) float tile[2 * STAGE];
     const u32 tid = threadIdx.x;
     const u32 tile_n = blockIdx.x % TILES_N, tile_m = blockIdx.x / TILES_N;
     const u32 part = blockIdx.y;
@@ -123,7 +125,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
      * i * B_STEP. Bit r of valid: window row r lies inside the image; bit 16 + s: column s. */
     const u32 a_kq = tid % KQ, a_row = tid / KQ;
     const u32 b_col = tid % (BN / 4), b_row = tid / (BN / 4);
-    const float *a_base[A_QUADS];
+    const float *image_base = in + (u64)image0 * ((u64)H * W * CS);
+    u32 a_base[A_QUADS]; /* offsets from image_base, modulo 2^32 */
     u32 valid[A_QUADS];
 #pragma unroll
     for (int i = 0; i < A_QUADS; i++) {
@@ -138,9 +141,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         for (int s = 0; s < S; s++)
             bits |= (u32)(x + s) < W ? 0x10000u << s : 0;
         valid[i] = image < (u32)n ? bits : 0;
-        a_base[i] = in + (u64)image * ((u64)H * W * CS) + (y * W + x) * CS;
+        a_base[i] = (image - image0) * (u32)(H * W * CS) + (u32)((y * W + x) * CS) + a_kq * 4;
     }
-    const float *b_base = weights + (u64)b_row * KPAD + tile_n * BN + b_col * 4;
+    const u32 b_base = b_row * KPAD + tile_n * BN + b_col * 4;
 
     /* Place of this thread's tile. Neighbouring threads alternate between both directions, so that
      * equal addresses of a shared load are next to each other. */
@@ -157,17 +160,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 
     const int begin = (int)(part * SLICES / SPLITK), end = (int)((part + 1) * SLICES / SPLITK);
     float4 a_next[A_QUADS], b_next[B_QUADS];
-    int buffer = 0;
+    u32 buffer = 0; /* 0 or STAGE */
     for (int slice = begin - 1; slice < end; slice++) {
         /* Fetch the next slice; the first turn only does this. */
         const bool more = slice + 1 < end;
         if (more) {
 #if CS % BK == 0
             const u32 tap = (u32)(slice + 1) / (CS / BK);
-            const u32 c = (u32)(slice + 1) % (CS / BK) * BK + a_kq * 4;
+            const u32 c = (u32)(slice + 1) % (CS / BK) * BK;
 #else
             const u32 depth = (u32)(slice + 1) * BK + a_kq * 4;
-            const u32 tap = depth / CS, c = depth % CS;
+            const u32 tap = depth / CS, c = depth % CS - a_kq * 4; /* modulo 2^32 */
 #endif
             const u32 r = tap / S, s = tap % S;
             const u32 offset = (r * W + s) * CS + c;
@@ -178,22 +181,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 inside = inside && tap < R * S;
 #endif
                 a_next[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-                if (inside) a_next[i] = *(const float4 *)(a_base[i] + offset);
+                if (inside) a_next[i] = *(const float4 *)(image_base + (a_base[i] + offset));
             }
-            const float *b = b_base + (u64)(slice + 1) * (BK * KPAD);
+            const float *b = weights + (b_base + (u32)(slice + 1) * (BK * KPAD));
 #pragma unroll
             for (int i = 0; i < B_QUADS; i++)
                 b_next[i] = *(const float4 *)(b + i * (B_STEP * KPAD));
         }
         if (slice >= begin) {
-            const float *a = tile + buffer * A_SIZE;
-            const float *b = tile + 2 * A_SIZE + buffer * B_SIZE;
+            const float *a = tile + buffer;
+            const float *b = tile + buffer + A_SIZE;
 #pragma unroll
             for (int k = 0; k < BK; k++) {
                 float av[TM], bv[TN];
 #pragma unroll
                 for (int i = 0; i < TM; i += 4) {
-                    const u32 at = (m0 + i / 4 * ROW_GAP) ^ (k / 4 * SWIZZLE);
+                    const u32 at = ROW(m0, i / 4 * ROW_GAP, k / 4);
                     const float4 v = *(const float4 *)(a + k * BM + at);
                     av[i] = v.x, av[i + 1] = v.y, av[i + 2] = v.z, av[i + 3] = v.w;
                 }
@@ -208,13 +211,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                     for (int j = 0; j < TN; j++)
                         acc[i][j] = fmaf(av[i], bv[j], acc[i][j]);
             }
-            buffer ^= 1;
+            buffer = STAGE - buffer;
         }
         if (more) {
-            float *a = tile + buffer * A_SIZE, *b = tile + 2 * A_SIZE + buffer * B_SIZE;
+            float *a = tile + buffer, *b = tile + buffer + A_SIZE;
 #pragma unroll
             for (int i = 0; i < A_QUADS; i++) {
-                float *to = a + a_kq * 4 * BM + ((a_row + i * A_STEP) ^ (a_kq * SWIZZLE));
+                float *to = a + a_kq * 4 * BM + ROW(a_row, i * A_STEP, a_kq);
                 to[0] = a_next[i].x, to[BM] = a_next[i].y;
                 to[2 * BM] = a_next[i].z, to[3 * BM] = a_next[i].w;
             }

@@ -20,7 +20,7 @@ enum { BM, BN, BK, TM, TN, SPLITK, IGEMM_TUNABLES };
 #define FC_IGEMM_BATCH 32 /* from here on a matrix product beats a product with a vector */
 
 typedef struct igemm {
-    uint64_t rows, tiles, slices;
+    uint64_t rows, tiles, slices; /* rows: output pixels of all images */
     uint32_t threads, local_bytes, split;
 } igemm;
 
@@ -69,6 +69,9 @@ static bool igemm_valid(const lap_case *c) {
     igemm g = igemm_of(c);
     if (!shape_valid(v, &g) || !group_fits(c->device, g.threads, g.local_bytes)) return false;
     if (g.split > g.slices) return false;
+    /* Offsets inside the images that a tile touches are 32-bit. */
+    uint64_t images = (uint64_t)v[BM] / (g.rows / c->n) + 2;
+    if (images * lap_tensor_stored(&c->op->in) > UINT32_MAX) return false;
     /* A tile twice as wide as the output does half its work for nothing. */
     return v[BN] <= 32 || v[BN] < 2 * c->op->out.cs;
 }
@@ -80,9 +83,9 @@ static const struct tile {
     int bm, bn, bk, tm, tn;
     double share;
 } tiles[] = {
-    {128, 128, 16, 8, 8, 0.83}, {128, 64, 16, 8, 8, 0.79}, {128, 64, 8, 8, 8, 0.75},
-    {64, 64, 16, 8, 4, 0.74},   {64, 64, 16, 4, 4, 0.67},  {64, 32, 16, 4, 4, 0.65},
-    {32, 64, 16, 4, 4, 0.65},   {32, 32, 16, 4, 4, 0.63},
+    {128, 128, 16, 8, 8, 0.84}, {128, 64, 16, 8, 8, 0.80}, {64, 64, 16, 8, 4, 0.74},
+    {64, 64, 16, 4, 4, 0.67},   {64, 32, 16, 4, 4, 0.65},  {32, 64, 16, 4, 4, 0.65},
+    {32, 32, 16, 4, 4, 0.63},
 };
 
 static const int splits[] = {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32};
@@ -95,24 +98,31 @@ static uint64_t resident_groups(const int *v, const igemm *g) {
     return groups ? groups : 1;
 }
 
-/* Estimated clocks of a launch on a multiprocessor with 128 lanes. Only ratios matter: more warps
+/* Estimated clocks of a launch on multiprocessors with 128 lanes. Only ratios matter: more warps
  * hide more latency, a slice never takes less than a trip to the second-level cache, and parts of a
  * tile must be written, read and added. */
 static double igemm_clocks(const lap_case *c, double share) {
     const int *v = c->params.value;
     igemm g = igemm_of(c);
     uint64_t units = c->device->units ? c->device->units : UNITS_UNKNOWN;
-    uint64_t groups = g.tiles * g.split, busy = lap_row_ceil_div(groups, units);
+    uint64_t busiest = lap_row_ceil_div(g.tiles * g.split, units); /* groups of one unit */
     uint64_t resident = resident_groups(v, &g);
-    if (busy < resident) resident = busy;
+    if (busiest < resident) resident = busiest;
+    double slices = (double)lap_row_ceil_div(g.slices, g.split);
     double warps = (double)(resident * g.threads) / 32;
     double rate = 128 * share * warps / (warps + 3);
-    double slice = (double)resident * v[BM] * v[BN] * v[BK] / rate;
-    if (slice < 600) slice = 600;
-    double rounds = (double)lap_row_ceil_div(busy, resident);
-    double clocks = rounds * (double)lap_row_ceil_div(g.slices, g.split) * slice + 1500;
+    double work = (double)busiest * slices * v[BM] * v[BN] * v[BK] / rate;
+    double latency = (double)lap_row_ceil_div(busiest, resident) * slices * 600;
+    double clocks = (work > latency ? work : latency) + 1500;
     double quads = (double)v[BM] * v[BN] / g.threads / 4;
     return g.split > 1 ? clocks + 2500 + 50 * quads * g.split : clocks;
+}
+
+/* Parts are for filling a device that whole tiles leave idle; beyond that they only cost memory. */
+static bool split_useful(const lap_case *c) {
+    igemm g = igemm_of(c);
+    uint64_t units = c->device->units ? c->device->units : UNITS_UNKNOWN;
+    return g.split == 1 || g.tiles * g.split <= units * resident_groups(c->params.value, &g);
 }
 
 /* Compilers that give a thread about 128 values keep 4 x 4 sums in registers, not 8 x 8. */
@@ -132,7 +142,7 @@ static void igemm_defaults(const lap_case *c, lap_params *params) {
         for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
             trial.params = (lap_params){
                 .value = {tile->bm, tile->bn, tile->bk, tile->tm, tile->tn, splits[s]}};
-            if (!igemm_valid(&trial)) continue;
+            if (!igemm_valid(&trial) || !split_useful(&trial)) continue;
             double clocks = igemm_clocks(&trial, tile->share);
             if (best > 0 && !(clocks < best)) continue;
             best = clocks;

@@ -1,0 +1,186 @@
+/* Enumerates builds. Compiles nothing. */
+#include "variants.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t batches[] = {1, 32, 256};
+#define BATCHES (sizeof batches / sizeof batches[0])
+
+static const struct {
+    const char *name;
+    lap_device_info info;
+} devices[] = {
+    {"nvidia",
+     {.language = "cu",
+      .vendor = "NVIDIA Corporation",
+      .type = LAP_DEVICE_GPU,
+      .units = 132,
+      .local_bytes = 49152,
+      .max_group_size = 1024,
+      .max_group_dim = {1024, 1024, 64},
+      .simd_width = 32,
+      .cc_major = 9}},
+    {"nvidia-cl",
+     {.language = "cl",
+      .vendor = "NVIDIA Corporation",
+      .type = LAP_DEVICE_GPU,
+      .units = 132,
+      .local_bytes = 49152,
+      .max_group_size = 1024,
+      .max_group_dim = {1024, 1024, 64},
+      .simd_width = 32,
+      .cc_major = 9}},
+    {"amd",
+     {.language = "cl",
+      .vendor = "Advanced Micro Devices, Inc.",
+      .type = LAP_DEVICE_GPU,
+      .units = 104,
+      .local_bytes = 65536,
+      .max_group_size = 256,
+      .max_group_dim = {1024, 1024, 1024},
+      .simd_width = 64}},
+    {"intel",
+     {.language = "cl",
+      .vendor = "Intel(R) Corporation",
+      .type = LAP_DEVICE_GPU,
+      .units = 512,
+      .local_bytes = 65536,
+      .max_group_size = 1024,
+      .max_group_dim = {1024, 1024, 1024},
+      .simd_width = 8}},
+};
+
+const lap_device_info *variants_device(const char *name) {
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
+        if (strcmp(devices[i].name, name) == 0) return &devices[i].info;
+    return NULL;
+}
+
+static lap_device_info cpu_like(const lap_device_info *gpu) {
+    lap_device_info info = *gpu;
+    info.type = LAP_DEVICE_CPU;
+    info.units = 16;
+    info.max_group_size = 4096;
+    info.simd_width = 16;
+    info.host_memory = true;
+    return info;
+}
+
+static bool add(variants *out, const lap_kernel_row *row, const lap_case *c, bool is_default) {
+    variant v = {.row = row, .is_default = is_default};
+    v.define_count = lap_kernel_defines(row, c, v.defines);
+    size_t used = 0;
+    for (size_t i = 0; i < v.define_count && used < sizeof v.options; i++)
+        used += (size_t)snprintf(v.options + used, sizeof v.options - used, "%s-D%s=%lld",
+                                 i ? " " : "", v.defines[i].name, (long long)v.defines[i].value);
+    lap_kernel_params_text(row, &c->params, v.params, sizeof v.params);
+    for (int s = 0; s < row->stage_count; s++) {
+        if (row->stages[s].kind != LAP_STAGE_KERNEL) continue;
+        v.stem = row->stages[s].stem;
+        v.entry = row->stages[s].entry;
+        bool known = false;
+        for (size_t i = 0; i < out->count && !known; i++)
+            known = strcmp(out->list[i].stem, v.stem) == 0 &&
+                    strcmp(out->list[i].options, v.options) == 0;
+        if (known) continue;
+        if (out->count == out->room) {
+            size_t room = out->room ? 2 * out->room : 64;
+            variant *list = realloc(out->list, room * sizeof *list);
+            if (!list) return false;
+            out->list = list;
+            out->room = room;
+        }
+        out->list[out->count++] = v;
+    }
+    return true;
+}
+
+/* The case of a row on an op, on the GPU or else on a CPU; false when it runs on neither. */
+static bool accepted(const lap_kernel_row *row, const lap_op *op, uint64_t n,
+                     const lap_device_info *gpu, const lap_device_info *cpu, lap_case *c) {
+    const lap_device_info *both[] = {gpu, cpu};
+    for (int i = 0; i < 2; i++) {
+        *c = (lap_case){.op = op, .device = both[i], .precision = LAP_FP32, .n = n};
+        for (int p = 0; p < LAP_PRECISION_COUNT; p++)
+            if (row->precisions & 1u << p) {
+                c->precision = (lap_precision)p;
+                break;
+            }
+        if (!lap_kernel_can_run(row, c, true)) continue;
+        row->defaults(c, &c->params);
+        return true;
+    }
+    return false;
+}
+
+bool variants_defaults(const lap_device_info *gpu, variants *out) {
+    lap_net *net = NULL;
+    if (lap_net_build("resnet18", 224, 224, &net, NULL) != LAP_OK) return false;
+    lap_device_info cpu = cpu_like(gpu);
+    size_t rows;
+    const lap_kernel_row *const *list = lap_kernel_rows(&rows);
+    bool ok = true;
+    for (size_t r = 0; r < rows && ok; r++)
+        for (int o = 0; o < net->op_count && ok; o++)
+            for (size_t b = 0; b < BATCHES && ok; b++) {
+                lap_case c;
+                if (accepted(list[r], &net->ops[o], batches[b], gpu, &cpu, &c))
+                    ok = add(out, list[r], &c, true);
+            }
+    lap_net_free(net);
+    return ok;
+}
+
+/* The index-th parameter vector in counting order; false past the last. */
+static bool vector_at(const lap_kernel_row *row, uint64_t index, lap_params *params) {
+    *params = (lap_params){0};
+    for (int i = 0; i < row->tunable_count; i++) {
+        const lap_tunable *t = &row->tunables[i];
+        params->value[i] = t->values[index % (uint64_t)t->value_count];
+        index /= (uint64_t)t->value_count;
+    }
+    return index == 0;
+}
+
+static bool space_of(const lap_kernel_row *row, lap_case *c, size_t most, variants *out) {
+    uint64_t valid = 0;
+    for (uint64_t i = 0; vector_at(row, i, &c->params); i++)
+        valid += row->valid(c);
+    uint64_t seen = 0;
+    for (uint64_t i = 0; vector_at(row, i, &c->params); i++) {
+        if (!row->valid(c)) continue;
+        /* Evenly picked: when seen * most / valid takes a new value. */
+        bool pick = valid <= most || seen * most / valid != (seen + 1) * most / valid;
+        seen++;
+        if (pick && !add(out, row, c, false)) return false;
+    }
+    return true;
+}
+
+bool variants_space(const lap_device_info *gpu, size_t most, variants *out) {
+    lap_net *net = NULL;
+    if (lap_net_build("resnet18", 224, 224, &net, NULL) != LAP_OK) return false;
+    lap_device_info cpu = cpu_like(gpu);
+    size_t rows;
+    const lap_kernel_row *const *list = lap_kernel_rows(&rows);
+    bool ok = true;
+    for (size_t r = 0; r < rows && ok; r++) {
+        /* From the back: wide layers, where no tile is refused for being too wide. */
+        for (int o = net->op_count - 1; o >= 0; o--) {
+            lap_case c;
+            if (!accepted(list[r], &net->ops[o], 256, gpu, &cpu, &c) || !list[r]->tunable_count)
+                continue;
+            ok = space_of(list[r], &c, most, out);
+            break;
+        }
+    }
+    lap_net_free(net);
+    return ok;
+}
+
+void variants_free(variants *v) {
+    free(v->list);
+    *v = (variants){0};
+}
