@@ -161,12 +161,19 @@ static lap_status latency(lap_case_run *run, lap_error *err) {
                                    .progress = lap_meter_progress,
                                    .context = runner->meter};
     lap_workload workload = {run_plan, run->plan};
-    LAP_TRY(lap_measure_latency(&workload, &run->timing, &options, &run->row->latency, err));
-    if (!run->logits) return LAP_OK; /* verification is off */
-    LAP_TRY(
-        lap_check_unchanged(run->plan, runner->net, run->c->batch, run->logits, &run->report, err));
-    run->row->verified.rerun_same = true;
-    return LAP_OK;
+    lap_status status =
+        lap_measure_latency(&workload, &run->timing, &options, &run->row->latency, err);
+    if (!run->logits || !run->row->latency.has)
+        return status; /* verification is off, or no times */
+    lap_error detail = {0};
+    lap_status check = lap_check_unchanged(run->plan, runner->net, run->c->batch, run->logits,
+                                           &run->report, &detail);
+    run->row->verified.rerun_same = check == LAP_OK;
+    if (check == LAP_OK) return status; /* an interrupted run keeps what it has, verified */
+    /* Times whose results could not be verified are none, whatever the reason. */
+    lap_latency_free(&run->row->latency);
+    if (err) *err = detail;
+    return check;
 }
 
 static void finish_plan(lap_case_run *run) {

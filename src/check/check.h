@@ -17,7 +17,7 @@
 
 typedef enum lap_check_mode {
     LAP_CHECK_FULL = 0, /* exact and real on every layer, logits */
-    LAP_CHECK_QUICK,    /* exact once per distinct kernel build, logits */
+    LAP_CHECK_QUICK,    /* exact once per distinct kernel build and flags, logits */
     LAP_CHECK_OFF       /* nothing: the row says so */
 } lap_check_mode;
 

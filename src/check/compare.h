@@ -16,7 +16,7 @@ typedef struct lap_mismatch {
                              not finite */
 } lap_mismatch;
 
-/* Bit equality of values (0 and -0 are equal). */
+/* Equality of values: 0 and -0 are equal, NaN and Inf equal nothing, not even themselves. */
 lap_mismatch lap_compare_exact(const float *got, const double *want, size_t n);
 /* |got - want| <= factor * bound[i]; with bound NULL factor * |want|. */
 lap_mismatch lap_compare_bound(const float *got, const double *want, const double *bound,

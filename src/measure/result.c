@@ -119,6 +119,7 @@ static void remove_times(lap_row *row) {
     lap_latency_free(&row->latency);
     lap_throughput_free(&row->throughput);
     row->fps = row->flops_per_s = lap_none();
+    row->cold.first_s = lap_none(); /* the first wrong inference is no faster than the others */
     for (size_t i = 0; i < row->layer_count; i++) {
         lap_layer *layer = &row->layers[i];
         layer->device_s = layer->flops_per_s = layer->bytes_per_s = lap_none();

@@ -100,7 +100,8 @@ static lap_status fake_buffer_new(void *device, size_t bytes, void **buffer, lap
                                "fake: no room for %zu bytes", bytes);
     fake_buffer *b = calloc(1, sizeof *b);
     bool lazy = !fits || !single;
-    size_t held = lazy ? 1 : bytes;
+    bool pretend = fake.pretend_bytes && bytes > fake.pretend_bytes;
+    size_t held = lazy || pretend ? 1 : bytes;
     unsigned char *base = b && held < SIZE_MAX - 2 * RED_ZONE ? malloc(held + 2 * RED_ZONE) : NULL;
     if (!base) {
         free(b);
@@ -110,7 +111,9 @@ static lap_status fake_buffer_new(void *device, size_t bytes, void **buffer, lap
     memset(base + RED_ZONE + held, RED_BYTE, RED_ZONE);
     /* Fresh device memory is not zero. */
     memset(base + RED_ZONE, 0xCD, held);
-    *b = (fake_buffer){.device = d, .data = base + RED_ZONE, .bytes = bytes, .lazy = lazy};
+    *b = (fake_buffer){
+        .device = d, .data = base + RED_ZONE, .bytes = bytes, .lazy = lazy, .pretend = pretend};
+    if (bytes > fake.largest_buffer) fake.largest_buffer = bytes;
     fake.used_bytes[d->index] += bytes;
     if (fake.used_bytes[d->index] > fake.peak_bytes[d->index])
         fake.peak_bytes[d->index] = fake.used_bytes[d->index];
@@ -125,9 +128,10 @@ static lap_status fake_buffer_view(void *parent, size_t offset, size_t bytes, vo
     if (!b) return LAP_FAIL(err, LAP_E_NOMEM, "fake: out of memory");
     *b = (fake_buffer){.device = p->device,
                        .parent = p,
-                       .data = p->data + (p->lazy ? 0 : offset),
+                       .data = p->data + (p->lazy || p->pretend ? 0 : offset),
                        .bytes = bytes,
-                       .lazy = p->lazy};
+                       .lazy = p->lazy,
+                       .pretend = p->pretend};
     fake_object_count++;
     *buffer = b;
     return LAP_OK;
@@ -137,7 +141,7 @@ static void fake_buffer_free(void *buffer) {
     fake_buffer *b = buffer;
     fake_drain_all(b->device);
     if (!b->parent) {
-        for (size_t i = 1; !b->lazy && i <= RED_ZONE; i++) {
+        for (size_t i = 1; !b->lazy && !b->pretend && i <= RED_ZONE; i++) {
             if (b->data[-(ptrdiff_t)i] != RED_BYTE || b->data[b->bytes + i - 1] != RED_BYTE) {
                 fake.red_zone_hits++;
                 break;
@@ -155,7 +159,9 @@ static lap_status fake_buffer_write(void *queue, void *buffer, size_t offset, co
     fake_queue *q = queue;
     LAP_TRY(fake_settle(q, "fakeBufferWrite", err));
     LAP_TRY(fake_touch(buffer, "fakeBufferWrite", err));
-    memcpy(((fake_buffer *)buffer)->data + offset, data, bytes);
+    fake_buffer *b = buffer;
+    if (!b->pretend) memcpy(b->data + offset, data, bytes);
+    if (offset + bytes > fake.furthest_write) fake.furthest_write = offset + bytes;
     fake_advance(q, fake.command_s);
     fake.copies++;
     return LAP_OK;
@@ -166,7 +172,11 @@ static lap_status fake_buffer_read(void *queue, void *buffer, size_t offset, voi
     fake_queue *q = queue;
     LAP_TRY(fake_settle(q, "fakeBufferRead", err));
     LAP_TRY(fake_touch(buffer, "fakeBufferRead", err));
-    memcpy(data, ((fake_buffer *)buffer)->data + offset, bytes);
+    const fake_buffer *b = buffer;
+    if (b->pretend)
+        memset(data, 0, bytes);
+    else
+        memcpy(data, b->data + offset, bytes);
     fake_advance(q, fake.command_s);
     fake.copies++;
     return LAP_OK;
@@ -203,9 +213,9 @@ static lap_status fake_kernel_build(void *device, const lap_build *build, void *
         memcpy(k->defines, build->defines, build->define_count * sizeof *build->defines);
     k->define_count = build->define_count;
     const lap_device_info *own = &fake.devices[d->index];
-    *info = (lap_kernel_info){.max_group_size = own->max_group_size,
-                              .registers = 32,
-                              .preferred_multiple = own->simd_width};
+    uint32_t most = fake.kernel_group_limit ? fake.kernel_group_limit : own->max_group_size;
+    *info = (lap_kernel_info){
+        .max_group_size = most, .registers = 32, .preferred_multiple = own->simd_width};
     fake.builds++;
     fake_object_count++;
     *kernel = k;

@@ -53,6 +53,9 @@ typedef struct fake_script {
     const char *gemm;              /* name of the GEMM library; NULL: none */
     bool deferred;                 /* commands run at the next wait, not at once */
     bool lazy_memory;              /* too large allocations succeed; using them fails */
+    size_t pretend_bytes;          /* larger buffers hold nothing: writes are lost, reads give 0,
+                                      launches that use them do not run; 0: none */
+    uint32_t kernel_group_limit;   /* largest group of every kernel; 0: the device's limit */
     const char *fail_build_stem;   /* builds of this stem fail with LAP_E_BUILD; NULL: none */
     uint64_t fail_launch;          /* this launch (1-based, since fake_reset) fails; 0: none */
     lap_status fail_launch_status; /* with this; LAP_E_LAUNCH by default */
@@ -68,6 +71,7 @@ typedef struct fake_script {
 
     /* Filled by the backend. */
     uint64_t builds, launches, gemms, copies, red_zone_hits;
+    uint64_t largest_buffer, furthest_write; /* bytes; end of the write furthest into a buffer */
     uint64_t used_bytes[FAKE_MAX_DEVICES], peak_bytes[FAKE_MAX_DEVICES];
 } fake_script;
 

@@ -25,7 +25,8 @@ typedef struct fake_buffer {
     struct fake_buffer *parent;
     unsigned char *data; /* RED_ZONE bytes lie before and behind a buffer of its own */
     size_t bytes;
-    bool lazy; /* granted though there is no room: whoever touches it fails */
+    bool lazy;    /* granted though there is no room: whoever touches it fails */
+    bool pretend; /* holds nothing (fake_script.pretend_bytes) */
 } fake_buffer;
 
 typedef struct command {

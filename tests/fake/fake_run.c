@@ -135,6 +135,7 @@ static void run_kernel(const command *c) {
     void *pointers[LAP_MAX_ARGS] = {0};
     for (size_t i = 0; i < c->launch.arg_count; i++) {
         const fake_buffer *buffer = c->launch.args[i].buffer;
+        if (buffer && buffer->pretend) return;
         if (c->launch.args[i].kind == LAP_ARG_BUFFER && buffer) pointers[i] = buffer->data;
     }
     fake_plant_kind plant = plant_of(c->kernel->stem);
@@ -169,15 +170,21 @@ static void run_gemm(const lap_raw_gemm *g) {
     }
 }
 
+static bool pretends(const void *buffer) {
+    return ((const fake_buffer *)buffer)->pretend;
+}
+
 static void run(const command *c) {
     switch (c->kind) {
     case RUN:
         run_kernel(c);
         break;
     case GEMM:
-        run_gemm(&c->gemm);
+        if (!pretends(c->gemm.a) && !pretends(c->gemm.b) && !pretends(c->gemm.c))
+            run_gemm(&c->gemm);
         break;
     case FILL:
+        if (c->buffer->pretend) break;
         for (size_t i = 0; i < c->bytes; i += 4)
             memcpy(c->buffer->data + c->offset + i, &c->pattern, 4);
         break;

@@ -1,0 +1,223 @@
+/* Which kernel a plan takes: the first that accepts, builds and fits, and what it says about those
+ * it passed over. Every row of the list can be built here, by functions that do nothing. */
+#include "fixture.h"
+#include "tiny.h"
+
+static void nothing(const lap_define *defines, size_t count, const lap_raw_launch *launch,
+                    void *const *pointers) {
+    (void)defines;
+    (void)count;
+    (void)launch;
+    (void)pointers;
+}
+
+static lap_net *net; /* resnet18 at 32x32: real shapes for the rows to judge */
+static lap_weights *weights;
+
+static lap_session *begin(void) {
+    start();
+    size_t count;
+    const lap_kernel_row *const *rows = lap_kernel_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        for (int s = 0; s < rows[i]->stage_count; s++)
+            if (rows[i]->stages[s].kind == LAP_STAGE_KERNEL && !rows[i]->naive)
+                assert_true(
+                    fake_register(rows[i]->stages[s].stem, rows[i]->stages[s].entry, nothing));
+    return open_session();
+}
+
+static lap_plan *new_plan(lap_session *session, lap_plan_options options) {
+    lap_plan *plan;
+    lap_error err = {0};
+    MUST(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err));
+    return plan;
+}
+
+static void test_first_that_accepts(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    lap_plan *plan = new_plan(session, (lap_plan_options){.batch = 4});
+    for (int i = 0; i < lap_plan_step_count(plan); i++) {
+        assert_string_equal(lap_plan_fallback(plan, i), "");
+        lap_case c = {
+            .op = &net->ops[i], .device = &fake.devices[0], .precision = LAP_FP32, .n = 4};
+        const lap_kernel_row *want = lap_kernel_choose(&c, false, false);
+        assert_ptr_equal(lap_plan_row(plan, i), want);
+        assert_false(want->naive); /* a GPU has better ones for every kind */
+        assert_memory_equal(lap_plan_params(plan, i), &c.params, sizeof c.params);
+    }
+    lap_plan_free(plan);
+    plan = new_plan(session, (lap_plan_options){.batch = 4, .naive = true});
+    for (int i = 0; i < lap_plan_step_count(plan); i++) {
+        assert_true(lap_plan_row(plan, i)->naive);
+        assert_string_equal(lap_plan_fallback(plan, i), "");
+    }
+    lap_plan_free(plan);
+    close_session(session);
+}
+
+static void test_build_failure(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    fake.fail_build_stem = "conv_igemm";
+    lap_plan *plan = new_plan(session, (lap_plan_options){.batch = 4});
+    int convolutions = 0;
+    for (int i = 0; i < lap_plan_step_count(plan); i++) {
+        const char *why = lap_plan_fallback(plan, i);
+        if (net->ops[i].kind != LAP_OP_CONV) {
+            if (!strstr(why, "conv_igemm")) assert_string_equal(why, "");
+            continue;
+        }
+        convolutions++;
+        assert_string_equal(lap_plan_row(plan, i)->id, "conv_naive");
+        if (!strstr(why, "conv_igemm: ") || !strstr(why, "planted build failure"))
+            fail_msg("%s: passed over says '%s'", net->ops[i].name, why);
+    }
+    assert_int_equal(convolutions, 20);
+    lap_plan_free(plan);
+    close_session(session);
+}
+
+/* The device faults while a kernel is built: no other kernel is tried. */
+static void test_fault_is_no_fallback(void **state) {
+    (void)state;
+    const lap_status faults[] = {LAP_E_DEVICE, LAP_E_OOM, LAP_E_LAUNCH};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        lap_session *session = begin();
+        lap_error err = {0};
+        lap_plan *plan;
+        lap_plan_options options = {.batch = 4};
+        lap_device_fault_arm(1, faults[i]);
+        assert_int_equal(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err), faults[i]);
+        lap_device_fault_arm(0, LAP_OK);
+        assert_null(plan);
+        assert_int_equal(fake.builds, 0);
+        assert_non_null(strstr(err.message, "conv1: kernel "));
+        close_session(session);
+    }
+}
+
+static void test_no_kernel(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    lap_error err = {0};
+    lap_plan *plan;
+    lap_plan_options options = {.batch = 4, .precision = LAP_BF16};
+    assert_int_equal(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err),
+                     LAP_E_UNSUPPORTED);
+    assert_null(plan);
+    assert_non_null(strstr(err.message, "conv1: no conv kernel in bf16"));
+    close_session(session);
+}
+
+static void test_chosen_for(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    lap_plan *small = new_plan(session, (lap_plan_options){.batch = 1});
+    lap_plan *large = new_plan(session, (lap_plan_options){.batch = 256});
+    lap_plan *as_large = new_plan(session, (lap_plan_options){.batch = 1, .chosen_for = 256});
+    int differences = 0;
+    for (int i = 0; i < lap_plan_step_count(large); i++) {
+        assert_ptr_equal(lap_plan_row(as_large, i), lap_plan_row(large, i));
+        assert_memory_equal(lap_plan_params(as_large, i), lap_plan_params(large, i),
+                            sizeof(lap_params));
+        differences +=
+            lap_plan_row(small, i) != lap_plan_row(large, i) ||
+            memcmp(lap_plan_params(small, i), lap_plan_params(large, i), sizeof(lap_params)) != 0;
+        /* The grid is the small batch's all the same. */
+        const lap_launch *a = &as_large->steps[i].launches[0].launch;
+        const lap_launch *b = &large->steps[i].launches[0].launch;
+        assert_true((uint64_t)a->groups[0] * a->groups[1] * a->groups[2] <
+                    (uint64_t)b->groups[0] * b->groups[1] * b->groups[2]);
+    }
+    assert_true(differences > 0); /* else chosen_for could not be told from the batch */
+    lap_plan_free(small);
+    lap_plan_free(large);
+    lap_plan_free(as_large);
+    close_session(session);
+}
+
+/* Every launch keeps to the limit, naive ones still cover every output, and what was passed over is
+ * said to be too large. */
+static void check_limit(uint32_t limit, bool of_device) {
+    lap_session *session = begin();
+    lap_session_close(session, NULL);
+    if (of_device)
+        fake.devices[0].max_group_size = limit;
+    else
+        fake.kernel_group_limit = limit;
+    session = open_session();
+    lap_error err = {0};
+    lap_plan *plan = ready_plan(session, net, weights, (lap_plan_options){.batch = 2});
+    int naive = 0;
+    for (int i = 0; i < lap_plan_step_count(plan); i++) {
+        const lap_kernel_row *row = lap_plan_row(plan, i);
+        for (int s = 0; s < row->stage_count; s++) {
+            const lap_launch *l = &plan->steps[i].launches[s].launch;
+            assert_true((uint64_t)l->local[0] * l->local[1] * l->local[2] <= limit);
+            if (row->naive)
+                assert_true((uint64_t)l->groups[0] * l->local[0] >=
+                            lap_tensor_stored(&net->ops[i].out));
+        }
+        if (!row->naive) continue;
+        naive++;
+        const char *why = lap_plan_fallback(plan, i);
+        char text[32];
+        snprintf(text, sizeof text, "at most %u", limit);
+        /* A row may also refuse such a device itself; then there is nothing to be said. */
+        if (*why && !strstr(why, text)) fail_msg("passed over says '%s'", why);
+        if (!of_device) assert_true(*why);
+    }
+    if (limit == 1) assert_true(naive > 0);
+    MUST(lap_plan_run(plan, &err));
+    lap_plan_free(plan);
+    close_session(session);
+}
+
+static void test_group_limits(void **state) {
+    (void)state;
+    for (int of_device = 0; of_device < 2; of_device++) {
+        check_limit(1, of_device);
+        check_limit(64, of_device);
+    }
+}
+
+static void test_batch_range(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    const uint64_t bad[] = {0, (uint64_t)INT32_MAX + 1, UINT64_C(1) << 32, UINT64_MAX};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        lap_error err = {0};
+        lap_plan *plan;
+        lap_plan_options options = {.batch = bad[i]};
+        assert_int_equal(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err), LAP_E_ARG);
+        assert_null(plan);
+        assert_non_null(strstr(err.message, "expected 1 to 2147483647"));
+    }
+    close_session(session);
+}
+
+static int make_net(void **state) {
+    (void)state;
+    return lap_net_build("resnet18", 32, 32, &net, NULL) == LAP_OK &&
+                   lap_weights_load(net, "synthetic:1", &weights, NULL) == LAP_OK
+               ? 0
+               : -1;
+}
+
+static int free_net(void **state) {
+    (void)state;
+    lap_weights_free(weights);
+    lap_net_free(net);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_that_accepts),   cmocka_unit_test(test_build_failure),
+        cmocka_unit_test(test_fault_is_no_fallback), cmocka_unit_test(test_no_kernel),
+        cmocka_unit_test(test_chosen_for),           cmocka_unit_test(test_group_limits),
+        cmocka_unit_test(test_batch_range),
+    };
+    return cmocka_run_group_tests(tests, make_net, free_net);
+}

@@ -1,0 +1,28 @@
+/* Kernels that misbehave on one layer only: they wrap the fake backend's naive kernels and spoil
+ * the output where the layer's geometry is the chosen one. */
+#ifndef BAD_H
+#define BAD_H
+
+#include "fake_backend.h"
+#include "net/op.h"
+
+typedef enum bad_kind {
+    BAD_NONE = 0,
+    BAD_WRONG,   /* one value is off by one */
+    BAD_NAN,     /* one value is NaN */
+    BAD_INF,     /* one value is infinite */
+    BAD_NOTHING, /* writes nothing */
+    BAD_AFTER,   /* one word right behind the output */
+    BAD_BEFORE,  /* one word right before it */
+    BAD_PADDING, /* the last padding channel of the first pixel is not zero */
+    BAD_RANDOM,  /* the last bit of one value differs from run to run */
+    BAD_LATE     /* wrong by one, but only after `good` launches */
+} bad_kind;
+
+/* Call after fake_reset. Spoils launches for op; good: launches that are right before (BAD_LATE).
+ */
+void bad_plant(const lap_op *op, bad_kind kind, uint64_t good);
+/* Launches of the planted layer so far. */
+uint64_t bad_launches(void);
+
+#endif
