@@ -1,7 +1,7 @@
 /* Direct convolution in double. The only liberty taken is the order of the loops: eight output
- * channels and up to four neighbouring outputs are summed side by side, so that a compiler can use
- * vector registers. Each output's own sum is always taken in the order r, s, c, starting from the
- * bias; taps that fall into the padding are skipped. */
+ * channels of two neighbouring outputs are summed side by side, in vector registers. Each output's
+ * own sum is always taken in the order r, s, c, starting from the bias; taps that fall into the
+ * padding are skipped. */
 #include "ref/conv.h"
 #include "ref/threads.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 8, PIXELS = 4 };
+enum { LANES = 8, PIXELS = 2 };
 
 typedef struct conv {
     const lap_op *op;
@@ -47,20 +47,22 @@ static void pack_panel(void *context, uint64_t block) {
     }
 }
 
+/* Two doubles: every machine has such registers. Compilers left to themselves spill the sums. */
+typedef double pair __attribute__((vector_size(16)));
+
 /* sum[p][lane] += x[p * step + c] * w[c][lane] over all c, for PIXELS pixels. */
 static void accumulate(const double *x, size_t step, const double *w, size_t c_count,
                        double sum[PIXELS][LANES]) {
-    double a[PIXELS][LANES];
-    for (int p = 0; p < PIXELS; p++)
-        for (int lane = 0; lane < LANES; lane++)
-            a[p][lane] = sum[p][lane];
-    for (size_t c = 0; c < c_count; c++)
+    pair a[PIXELS][LANES / 2];
+    memcpy(a, sum, sizeof a);
+    for (size_t c = 0; c < c_count; c++) {
+        pair row[LANES / 2];
+        memcpy(row, w + c * LANES, sizeof row);
         for (int p = 0; p < PIXELS; p++)
-            for (int lane = 0; lane < LANES; lane++)
-                a[p][lane] += x[(size_t)p * step + c] * w[c * LANES + (size_t)lane];
-    for (int p = 0; p < PIXELS; p++)
-        for (int lane = 0; lane < LANES; lane++)
-            sum[p][lane] = a[p][lane];
+            for (int i = 0; i < LANES / 2; i++)
+                a[p][i] += x[(size_t)p * step + c] * row[i];
+    }
+    memcpy(sum, a, sizeof a);
 }
 
 static void accumulate_one(const double *x, const double *w, size_t c_count, double sum[LANES]) {
