@@ -14,8 +14,9 @@
 #include <cmocka.h>
 
 /* PyTorch keeps the weights unfolded in double; here they are folded and rounded once to float, a
- * relative error of at most 2^-24 = 6e-8 a weight, which reaches the logits as 4e-8 (seen). All else
- * is double on both sides (1e-15). A wrong pixel, layer or order of operations is above 1e-3. */
+ * relative error of at most 2^-24 = 6e-8 a weight, which reaches the logits as 4e-8 (seen). All
+ * else is double on both sides (1e-15). A wrong pixel, layer or order of operations is above 1e-3.
+ */
 static const double tolerance = 1e-7;
 
 static const char *const path = LAP_TEST_DATA "/logits_resnet18_synthetic1.txt";
