@@ -247,7 +247,7 @@ static lap_status set_arg(lap_cl_kernel *kernel, cl_uint index, const lap_raw_ar
     lap_status status = LAP_CL(err, LAP_CL_ENQUEUE, "setting an argument",
                                clSetKernelArg(kernel->handle, index, size, value));
     if (status != LAP_OK) {
-        lap_error_prefix(err, "kernel %s, argument %u: ", kernel->entry, index);
+        lap_error_prefix(err, "entry %s, argument %u: ", kernel->entry, index);
         return status;
     }
     *known = (lap_cl_arg){.set = true, .kind = arg->kind, .buffer_id = id, .i32 = arg->i32};
@@ -271,7 +271,7 @@ lap_status lap_cl_enqueue(void *queue_handle, void *kernel_handle, const lap_raw
                                clEnqueueNDRangeKernel(queue->handle, kernel->handle, 3, NULL,
                                                       global, local, 0, NULL, &event));
     if (status != LAP_OK) {
-        lap_error_prefix(err, "kernel %s: ", kernel->entry);
+        lap_error_prefix(err, "entry %s: ", kernel->entry);
         return status;
     }
     lap_cl_queue_push(queue, event);

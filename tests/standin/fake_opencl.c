@@ -259,6 +259,14 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
     return fake_answer(&number, sizeof number, size, value, needed);
 }
 
+/* What a BLAS library asks first, to find its context: it is told no, and gives up with an error.
+ */
+static cl_int CL_API_CALL queue_info(cl_command_queue queue, cl_command_queue_info what,
+                                     size_t size, void *value, size_t *needed) {
+    (void)queue, (void)what, (void)size, (void)value, (void)needed;
+    return CL_INVALID_VALUE;
+}
+
 /* ---- what the loader asks for --------------------------------------------------------------- */
 
 const cl_icd_dispatch fake_dispatch = {
@@ -270,6 +278,7 @@ const cl_icd_dispatch fake_dispatch = {
     .clReleaseContext = fake_release_context,
     .clCreateCommandQueue = fake_create_queue,
     .clReleaseCommandQueue = fake_release_queue,
+    .clGetCommandQueueInfo = queue_info,
     .clFlush = fake_flush,
     .clFinish = fake_finish,
     .clCreateBuffer = fake_create_buffer,
