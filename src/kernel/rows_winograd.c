@@ -45,7 +45,8 @@ static void defaults(const lap_case *c, lap_params *params) {
     memset(params, 0, sizeof *params);
     int v = lap_row_vector_width(c->device), registers = v == 16 ? 28 : 12;
     int blocks = op->out.c % (2 * v) == 0 ? 2 : 1;
-    int tiles = default_tiles(tiles_of(op), registers / blocks);
+    int limit = registers / blocks;
+    int tiles = default_tiles(tiles_of(op), limit < 16 ? limit : 16);
     int slice = 64;
     while (slice > v && op->in.c % slice)
         slice /= 2;
