@@ -155,8 +155,11 @@ static void make_weights(job *j, fill f) {
     for (size_t i = 0; i < k; i++)
         j->weights.bias[i] = (float)value(f, 3, i);
     size_t bytes = j->row->packed_bytes(&j->c);
-    void *packed = must_alloc(bytes, 1);
+    unsigned char *packed = must_alloc(bytes + 64, 1);
+    memset(packed, 0xff, bytes + 64); /* NaN, should the packer leave a hole */
     j->row->pack(&j->c, &j->weights, packed);
+    for (size_t i = 0; i < 64; i++)
+        if (packed[bytes + i] != 0xff) fail_msg("%s: packer wrote too much", j->row->id);
     j->packed = upload_bytes(j, packed, bytes);
     j->bias = upload_bytes(j, j->weights.bias, (size_t)op->out.cs * sizeof(float));
     free(packed);
