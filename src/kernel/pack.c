@@ -41,3 +41,39 @@ void lap_pack_blocked(const lap_op *op, const lap_op_weights *weights, int block
                     *packed++ =
                         k < k_count ? weights->w[(k * c_count + channel) * taps + tap] : 0.0f;
 }
+
+/* out[4] = G in[3], for values `step` apart. */
+static void winograd_column(const double *in, int in_step, double *out, int out_step) {
+    double a = in[0], b = in[in_step], c = in[2 * in_step];
+    out[0] = a;
+    out[out_step] = (a + b + c) / 2.0;
+    out[2 * out_step] = (a - b + c) / 2.0;
+    out[3 * out_step] = c;
+}
+
+/* G g G^T of one 3x3 window, in double, rounded once. */
+static void winograd_window(const float *g, float u[16]) {
+    double window[9], half[12], full[16];
+    for (int i = 0; i < 9; i++)
+        window[i] = (double)g[i];
+    for (int i = 0; i < 3; i++)
+        winograd_column(window + i, 3, half + i, 3);
+    for (int i = 0; i < 4; i++)
+        winograd_column(half + i * 3, 1, full + i * 4, 1);
+    for (int i = 0; i < 16; i++)
+        u[i] = (float)full[i];
+}
+
+void lap_pack_winograd(const lap_op *op, const lap_op_weights *weights, int block, void *out) {
+    size_t k_count = (size_t)op->out.c, c_count = (size_t)op->in.c, width = (size_t)block;
+    size_t end = (k_count + width - 1) / width * width;
+    float *packed = out;
+    for (size_t k = 0; k < end; k++)
+        for (size_t channel = 0; channel < c_count; channel++) {
+            float u[16] = {0};
+            if (k < k_count) winograd_window(weights->w + (k * c_count + channel) * 9, u);
+            for (size_t point = 0; point < 16; point++)
+                packed[((k / width * 16 + point) * c_count + channel) * width + k % width] =
+                    u[point];
+        }
+}

@@ -11,6 +11,7 @@
 static const lap_kernel_row *const rows[] = {
     /* convolution */
     &lap_row_conv_igemm,
+    &lap_row_conv_winograd_v,
     &lap_row_conv_direct_v,
     &lap_row_conv_gemm,
     &lap_row_conv_naive,
@@ -69,7 +70,8 @@ static size_t add(lap_define *out, size_t at, const char *name, int64_t value) {
 static size_t add_partner(lap_define *out, size_t n, const lap_case *c) {
     const lap_op *p = c->partner;
     switch (c->fusion) {
-    case LAP_FUSE_NONE: break;
+    case LAP_FUSE_NONE:
+        break;
     case LAP_FUSE_MAXPOOL:
         n = add(out, n, "POOL_P", p->out.h);
         n = add(out, n, "POOL_Q", p->out.w);

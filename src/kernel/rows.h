@@ -17,6 +17,9 @@ extern const lap_kernel_row lap_row_conv_igemm, lap_row_maxpool_g, lap_row_avgpo
 extern const lap_kernel_row lap_row_conv_direct_v, lap_row_maxpool_v, lap_row_avgpool_v,
     lap_row_fc_v;
 
+/* rows_winograd.c: fewer multiplications for 3x3, CPUs, OpenCL. */
+extern const lap_kernel_row lap_row_conv_winograd_v;
+
 /* rows_gemm.c: through the device's GEMM library, OpenCL. */
 extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
 
@@ -38,6 +41,9 @@ void lap_row_defaults_none(const lap_case *c, lap_params *params);
  * dimension would overflow. `local` is lowered to what the device allows. */
 bool lap_row_grid_linear(const lap_case *c, uint64_t items, uint32_t local, lap_grid *grid);
 
+/* Floats in the vectors a CPU kernel is written with: 4, 8 or 16. */
+int lap_row_vector_width(const lap_device_info *device);
+
 /* ceil(a / b), b > 0 */
 uint64_t lap_row_ceil_div(uint64_t a, uint64_t b);
 
@@ -53,5 +59,8 @@ void lap_pack_rsck(const lap_case *c, const lap_op_weights *weights, void *out);
 /* [K][C][R][S] to [K/block][R][S][C][block], zeros in output channels beyond K. Blocks cover the
  * output's channel stride. */
 void lap_pack_blocked(const lap_op *op, const lap_op_weights *weights, int block, void *out);
+
+/* 3x3 windows transformed for Winograd F(2x2): [K/block][16][C][block], zeros beyond K. */
+void lap_pack_winograd(const lap_op *op, const lap_op_weights *weights, int block, void *out);
 
 #endif

@@ -14,7 +14,7 @@ static bool is_cpu(const lap_case *c) {
 
 /* Floats in the vectors a kernel is written with. An unknown width gets 8: two SSE or NEON
  * registers lose little, and half of AVX-512 is better than none. */
-static int vector_width(const lap_device_info *device) {
+int lap_row_vector_width(const lap_device_info *device) {
     if (device->simd_width >= 16) return 16;
     return device->simd_width == 4 ? 4 : 8;
 }
@@ -62,7 +62,7 @@ static int default_pixels(int width, int limit) {
 static void direct_defaults(const lap_case *c, lap_params *params) {
     const lap_op *op = c->op;
     memset(params, 0, sizeof *params);
-    int v = vector_width(c->device);
+    int v = lap_row_vector_width(c->device);
     /* 1x1 windows have little work a group: more groups balance better. */
     int blocks = op->out.cs > v && op->r * op->s > 1 ? 2 : 1;
     params->value[V] = v;
@@ -119,7 +119,7 @@ const lap_kernel_row lap_row_conv_direct_v = {
 /* Pools are vectorised over channels without a remainder: the channel stride is a multiple of 4. */
 static void pool_defaults(const lap_case *c, lap_params *params) {
     memset(params, 0, sizeof *params);
-    int v = vector_width(c->device);
+    int v = lap_row_vector_width(c->device);
     while (v > 4 && c->op->in.cs % v)
         v /= 2;
     params->value[V] = v;
@@ -175,7 +175,7 @@ enum { FC_V, FC_BLOCKS, FC_IMAGES };
 
 static void fc_defaults(const lap_case *c, lap_params *params) {
     memset(params, 0, sizeof *params);
-    params->value[FC_V] = vector_width(c->device);
+    params->value[FC_V] = lap_row_vector_width(c->device);
     params->value[FC_BLOCKS] = 2;
     params->value[FC_IMAGES] = c->n >= 4 ? 4 : 1;
 }

@@ -10,6 +10,7 @@
 #include "kernel/kernel.h"
 #include "kernel/rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,12 +79,16 @@ static void list_is_well_formed(void **state) {
 
 static void choice_follows_device(void **state) {
     (void)state;
-    lap_op op = conv(64, 64, 14, 14, 64, 64, 3, 3), full = fc(64, 100, 100);
+    lap_op op = conv(64, 64, 7, 7, 64, 64, 3, 3), full = fc(64, 100, 100);
+    lap_op large = conv(64, 64, 14, 14, 64, 64, 3, 3);
     lap_device_info cpu = device(LAP_DEVICE_CPU, "cl", 16), odd = device(LAP_DEVICE_OTHER, "cl", 0);
     lap_case c = {.op = &op, .device = &cpu, .n = 1};
     assert_string_equal(lap_kernel_choose(&c, false, true)->id, "conv_direct_v");
     assert_int_equal(c.params.value[0], 16);
     assert_string_equal(lap_kernel_choose(&c, true, true)->id, "conv_naive");
+    c.op = &large;
+    assert_string_equal(lap_kernel_choose(&c, false, true)->id, "conv_winograd_v");
+    c.op = &op;
     c.device = &odd; /* the unfolded convolution is a variant and never chosen */
     assert_string_equal(lap_kernel_choose(&c, false, true)->id, "conv_naive");
     assert_true(lap_kernel_can_run(lap_kernel_find("conv_im2col_gemm"), &c, true));
@@ -225,7 +230,9 @@ static void defaults_valid_and_packers_exact(void **state) {
             assert_int_equal(packed[bytes + b], 0xff);
         for (size_t w = 0; w < bytes / sizeof(float); w++)
             sum += ((float *)(void *)packed)[w]; /* a hole would make it NaN */
-        assert_true(sum == expected);            /* every weight once, zeros elsewhere */
+        /* Every weight once, zeros elsewhere; transformed weights have another sum. */
+        if (strncmp(row->id, "conv_winograd", 13) != 0) assert_true(sum == expected);
+        assert_true(!isnan(sum));
         free(weights.w);
         free(packed);
     }
@@ -259,6 +266,29 @@ static void packers_place_each_weight(void **state) {
                 assert_true(packed[((4 + tap) * 3 + ch) * 4 + k] == 0.0f);
 }
 
+/* G g G^T of a window that is 1 everywhere, and of single ones at a corner and in the middle. */
+static void winograd_weights(void **state) {
+    (void)state;
+    static const double ones[4] = {1.0, 1.5, 0.5, 1.0}, middle[4] = {0.0, 0.5, -0.5, 0.0};
+    static const double corner[4] = {1.0, 0.5, 0.5, 0.0};
+    float w[2 * 3 * 9] = {0}, packed[4 * 3 * 16];
+    for (int i = 0; i < 9; i++)
+        w[i] = 1.0f;      /* k 0, c 0 */
+    w[9 + 4] = 1.0f;      /* k 0, c 1 */
+    w[27 + 2 * 9] = 1.0f; /* k 1, c 2 */
+    lap_op op = conv(3, 4, 4, 4, 2, 4, 3, 3);
+    lap_op_weights weights = {w, NULL, 54, 2};
+    memset(packed, 0xff, sizeof packed);
+    lap_pack_winograd(&op, &weights, 4, packed);
+    for (int p = 0; p < 16; p++) {
+        const float *at = packed + p * 3 * 4;
+        assert_true((double)at[0] == ones[p / 4] * ones[p % 4]);
+        assert_true((double)at[4] == middle[p / 4] * middle[p % 4]);
+        assert_true((double)at[2 * 4 + 1] == corner[p / 4] * corner[p % 4]);
+        assert_true(at[1] == 0.0f && at[2] == 0.0f && at[3] == 0.0f && at[2 * 4 + 3] == 0.0f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_is_well_formed),
@@ -268,6 +298,7 @@ int main(void) {
         cmocka_unit_test(linear_grid_respects_limits),
         cmocka_unit_test(defaults_valid_and_packers_exact),
         cmocka_unit_test(packers_place_each_weight),
+        cmocka_unit_test(winograd_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
