@@ -176,6 +176,18 @@ static lap_status latency(lap_case_run *run, lap_error *err) {
     return check;
 }
 
+/* The layer table. Running every layer in turn is a pass too: the logits must still be the same. */
+static lap_status layers(lap_case_run *run, lap_error *err) {
+    lap_row *row = run->row;
+    lap_status status = run_layers(run, err);
+    if (status == LAP_OK && run->logits)
+        status = lap_check_unchanged(run->plan, run->runner->net, run->c->batch, run->logits,
+                                     &run->report, err);
+    for (size_t i = 0; status != LAP_OK && i < row->layer_count; i++)
+        row->layers[i].device_s = lap_none();
+    return status;
+}
+
 static void finish_plan(lap_case_run *run) {
     lap_timing_close(&run->timing);
     lap_plan_free(run->plan);
@@ -199,7 +211,11 @@ static lap_status work(lap_case_run *run, lap_error *err) {
         copy_report(run);
         LAP_TRY(status);
     }
-    if (runner->config->output.layers) LAP_TRY(run_layers(run, err));
+    if (runner->config->output.layers) {
+        status = layers(run, err);
+        copy_report(run);
+        LAP_TRY(status);
+    }
     finish_plan(run);
     return run->c->throughput ? run_throughput(run, err) : LAP_OK;
 }

@@ -11,6 +11,7 @@ static struct {
     lap_op op;
     bad_kind kind;
     uint64_t good, launches;
+    const char *stem; /* wrapped */
     fake_kernel_fn original;
 } bad;
 
@@ -88,12 +89,15 @@ static void run(const lap_define *defines, size_t n, const lap_raw_launch *launc
 void bad_plant(const lap_op *op, bad_kind kind, uint64_t good) {
     static const char *const stems[] = {"conv_naive", "maxpool_naive", "avgpool_naive", "fc_naive"};
     const char *stem = stems[op->kind];
+    /* One wrapper, so one kernel at a time: put back the one that was wrapped before. */
+    if (bad.stem && fake_find_kernel(bad.stem, bad.stem) == run)
+        fake_register(bad.stem, bad.stem, bad.original);
     bad.op = *op;
     bad.kind = kind;
     bad.good = good;
     bad.launches = 0;
-    fake_kernel_fn now = fake_find_kernel(stem, stem);
-    if (now != run) bad.original = now;
+    bad.stem = stem;
+    bad.original = fake_find_kernel(stem, stem);
     if (!fake_register(stem, stem, run)) abort();
 }
 

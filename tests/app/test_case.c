@@ -1,0 +1,172 @@
+/* A whole row on the fake device: right, wrong in every way, wrong later, and interrupted. */
+#include "case_fixture.h"
+
+static case_rig rig;
+
+static int set_up(void **state) {
+    (void)state;
+    rig_open(&rig);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static void test_good_row(void **state) {
+    (void)state;
+    lap_row row;
+    lap_runner_case(&rig.runner, &rig.c, &row);
+    if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    assert_null(row.reason);
+    assert_true(row.verified.has && row.verified.passed && row.verified.rerun_same);
+    assert_int_equal(row.verified.exact_layers, TINY_OPS);
+    assert_int_equal(row.verified.real_layers, TINY_OPS);
+    assert_int_equal(row.kernel_count, TINY_OPS);
+    assert_int_equal(row.layer_count, TINY_OPS);
+    assert_int_equal(row.latency.n, 2);
+    assert_int_equal(row.latency.warmup_n, 1);
+    assert_int_equal(row.throughput.curve_count, 2);
+    assert_true(row.throughput.images_per_s.has && row.fps.has && row.flops_per_s.has);
+    assert_true(row.cold.first_s.has && row.cold.build_s.has && row.cold.open_s.has &&
+                row.cold.upload_s.has);
+    assert_int_equal(lap_rows_exit_status(&row, 1), 0);
+    json_t *o = row_as_json(&row);
+    assert_string_equal(json_string_value(json_object_get(o, "status")), "ok");
+    assert_true(json_is_null(json_object_get(o, "reason")));
+    assert_true(json_is_real(json_object_get(o, "fps")));
+    json_decref(o);
+    lap_row_free(&row);
+}
+
+static void expect_wrong(lap_row *row, const char *what) {
+    if (row->cause != LAP_E_VERIFY)
+        fail_msg("%s: row %s, %s", what, lap_row_status_name(row->status),
+                 row->reason ? row->reason : "no reason");
+    assert_int_equal(row->status, LAP_ROW_FAILED);
+    assert_true(row->reason && *row->reason);
+    assert_true(row->verified.has);
+    assert_false(row->verified.passed);
+    assert_true(*row->verified.first_wrong);
+    assert_int_equal(lap_rows_exit_status(row, 1), 4);
+    assert_no_times(row);
+}
+
+static void test_planted(void **state) {
+    (void)state;
+    const bad_kind kinds[] = {BAD_WRONG, BAD_NAN, BAD_NOTHING, BAD_AFTER, BAD_BEFORE, BAD_RANDOM};
+    const char *const modes[] = {"verify:mode=full", "verify:mode=quick"};
+    for (size_t m = 0; m < 2; m++) {
+        rig_set(&rig, modes[m]);
+        for (int op = 0; op < TINY_OPS; op++)
+            for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+                bad_plant(&rig.runner.net->ops[op], kinds[k], 0);
+                lap_row row;
+                lap_runner_case(&rig.runner, &rig.c, &row);
+                expect_wrong(&row, rig.runner.net->ops[op].name);
+                if (!strstr(row.reason, rig.runner.net->ops[op].name))
+                    fail_msg("defect %d in %s: %s", (int)kinds[k], rig.runner.net->ops[op].name,
+                             row.reason);
+                lap_row_free(&row);
+                bad_plant(&rig.runner.net->ops[op], BAD_NONE, 0);
+            }
+    }
+    assert_int_equal(fake.red_zone_hits, 0);
+    lap_row row; /* nothing of it is left */
+    lap_runner_case(&rig.runner, &rig.c, &row);
+    assert_int_equal(row.status, LAP_ROW_OK);
+    lap_row_free(&row);
+}
+
+/* Right for the first `good` launches and wrong ever after: whenever that happens, before, during
+ * or after the timed runs, the row has no times. */
+static void test_wrong_later(void **state) {
+    (void)state;
+    for (int op = 0; op < TINY_OPS; op += 3) {
+        uint64_t caught = 0, good = 0;
+        for (;; good += good < 60 ? 1 : 17) {
+            bad_plant(&rig.runner.net->ops[op], BAD_LATE, good);
+            lap_row row;
+            lap_runner_case(&rig.runner, &rig.c, &row);
+            bool reached = bad_launches() > good;
+            if (reached) expect_wrong(&row, rig.runner.net->ops[op].name);
+            if (!reached && row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+            lap_row_free(&row);
+            if (!reached) break;
+            caught++;
+        }
+        assert_true(caught > 40); /* through verification, warm-up, repetitions, layers, batches */
+    }
+}
+
+static void test_verify_only(void **state) {
+    (void)state;
+    rig.c.latency = rig.c.throughput = false;
+    rig_set(&rig, "output:layers=no");
+    lap_row row;
+    lap_runner_case(&rig.runner, &rig.c, &row);
+    assert_int_equal(row.status, LAP_ROW_OK);
+    assert_true(row.verified.passed);
+    assert_false(row.latency.has || row.throughput.has || row.fps.has);
+    lap_row_free(&row);
+}
+
+static void test_verify_off_is_said(void **state) {
+    (void)state;
+    rig_set(&rig, "verify:mode=off");
+    bad_plant(&rig.runner.net->ops[0], BAD_WRONG, 0);
+    lap_row row;
+    lap_runner_case(&rig.runner, &rig.c, &row);
+    assert_int_equal(row.status, LAP_ROW_OK);
+    assert_false(row.verified.has || row.verified.passed || row.verified.rerun_same);
+    bool said = false;
+    for (size_t i = 0; i < row.note_count; i++)
+        said |= strstr(row.notes[i], "not verified") != NULL;
+    assert_true(said);
+    lap_row_free(&row);
+}
+
+static int calls_left;
+
+static bool stop_later(void *context) {
+    (void)context;
+    return calls_left-- <= 0;
+}
+
+/* Stopped at any point where it asks: what stays was verified after it was measured. */
+static void test_interrupted(void **state) {
+    (void)state;
+    rig.runner.interrupted = stop_later;
+    int with_times = 0, asked = 0;
+    for (;; asked++) {
+        calls_left = asked;
+        lap_row row;
+        lap_runner_case(&rig.runner, &rig.c, &row);
+        bool done = row.status == LAP_ROW_OK;
+        if (!done) {
+            assert_int_equal(row.status, LAP_ROW_SKIPPED);
+            assert_int_equal(row.cause, LAP_E_INTERRUPTED);
+            assert_non_null(strstr(row.reason, "interrupted"));
+            assert_int_equal(lap_rows_exit_status(&row, 1), 0); /* the caller exits 130 */
+        }
+        if (row.latency.has) assert_true(row.verified.rerun_same);
+        with_times += !done && row.latency.has;
+        assert_true(done || !row.throughput.images_per_s.has);
+        json_decref(row_as_json(&row));
+        lap_row_free(&row);
+        if (done) break;
+    }
+    assert_true(asked > 10);
+    assert_true(with_times > 5);
+}
+
+int main(void) {
+#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(test_good_row),    RIG_TEST(test_planted),     RIG_TEST(test_wrong_later),
+        RIG_TEST(test_verify_only), RIG_TEST(test_interrupted), RIG_TEST(test_verify_off_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
