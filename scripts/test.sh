@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the tests with warnings as errors and runs all that can run here. Tests that need a GPU carry
 # the labels gpu and cuda; without one they are left out (scripts/gpu-check.sh runs them).
-# Usage: scripts/test.sh [CTEST_ARGUMENT...]
+# Usage: scripts/test.sh [CTEST_ARGUMENT...]      e.g. scripts/test.sh -LE slow
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 case "${1:-}" in

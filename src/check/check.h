@@ -29,9 +29,9 @@ typedef struct lap_check_report {
     bool has_logits;
     double logits_rel_l2; /* the worst image's */
     double limit;
-    uint64_t images;      /* logits compared */
+    uint64_t images;       /* logits compared */
     char first_wrong[100]; /* step name, "logits", or "" */
-    char detail[768];     /* how it is wrong, for people */
+    char detail[768];      /* how it is wrong, for people */
 } lap_check_report;
 
 /* Reference logits of a set of images, kept by the caller across rows. Zero-initialise. */

@@ -8,8 +8,8 @@ function(lap_embed_kernels target)
   set(out ${CMAKE_BINARY_DIR}/generated/kernel_sources.c)
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DROOT=${CMAKE_SOURCE_DIR} -P
-      ${CMAKE_SOURCE_DIR}/cmake/embed_kernels_script.cmake
-    DEPENDS ${sources} ${CMAKE_SOURCE_DIR}/cmake/embed_kernels_script.cmake
+      ${CMAKE_SOURCE_DIR}/scripts/cmake/embed_kernels_script.cmake
+    DEPENDS ${sources} ${CMAKE_SOURCE_DIR}/scripts/cmake/embed_kernels_script.cmake
     COMMENT "Embedding kernels" VERBATIM)
   target_sources(${target} PRIVATE ${out})
 endfunction()

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Builds everything again with AddressSanitizer and UndefinedBehaviorSanitizer, runs the tests that need
+# no device, and one whole run on the processor through OpenCL.
+# Usage: sanitizers.sh SOURCE_FOLDER BUILD_FOLDER
+set -eu
+source=$1 build=$2
+cmake -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DLAP_SANITIZE=address,undefined -DLAP_WERROR=ON \
+  -DLAP_NESTED=ON >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+cmake --build "$build" -j "$(nproc)" >"$build.log" 2>&1 || { tail -50 "$build.log"; exit 1; }
+export UBSAN_OPTIONS=print_stacktrace=1
+ctest --test-dir "$build" -L 'unit|fake' -LE 'slow|gpu|cuda' --output-on-failure
+# Other vendors' OpenCL drivers are loaded in a way that AddressSanitizer refuses. PoCL itself leaks.
+icd=/etc/OpenCL/vendors/pocl.icd
+[ -e $icd ] || { echo "no $icd: the run on a device is left out"; exit 0; }
+OCL_ICD_VENDORS=$icd ASAN_OPTIONS=detect_leaks=0 "$build/src/app/warmlap" run quick \
+  --set network:height=64 --set network:width=64 --set verify:mode=full --device opencl --csv -
