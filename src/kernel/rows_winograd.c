@@ -56,7 +56,7 @@ static void defaults(const lap_case *c, lap_params *params) {
     /* One transformed input serves several products, as long as every core has work. */
     int groups = 4, products = op->out.c / (v * blocks);
     uint64_t in_row = lap_row_ceil_div((uint64_t)tiles_of(op), (uint64_t)tiles) * c->n;
-    uint64_t wanted = 8 * (uint64_t)(c->device->units ? c->device->units : 1);
+    uint64_t wanted = 4 * (uint64_t)(c->device->units ? c->device->units : 1);
     while (groups > 1 && (groups > products ||
                           in_row * lap_row_ceil_div((uint64_t)products, (uint64_t)groups) < wanted))
         groups /= 2;
