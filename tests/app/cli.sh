@@ -215,11 +215,17 @@ if [ "$(id -u)" != 0 ]; then
 fi
 chmod 755 readonly
 if command -v script > /dev/null && script -qec true /dev/null > /dev/null 2>&1; then
-  script -qec "stty cols 40; NO_COLOR=1 exec '$warmlap' run $(echo $quick $timing)" /dev/null \
-    > terminal.out < /dev/null || fail "on a terminal of 40 columns"
-  grep -q ResNet-18 terminal.out || fail "no result on a terminal of 40 columns"
-  # \r\033[K redraws the bar; colours are \033[...m.
-  grep -q "$(printf '\033')\[[0-9;]*m" terminal.out && fail "NO_COLOR=1, and there are colours"
+  # A failed row is the one that is coloured. \033[K redraws the bar, \033[...m is a colour.
+  escape=$(printf '\033')
+  for no_color in '' 1; do
+    TERM=xterm LAP_FAULT=1:oom NO_COLOR=$no_color script -qec \
+      "stty cols 40; '$warmlap' run $(echo $quick $timing)" /dev/null > terminal.out < /dev/null
+    [ $? = 1 ] || fail "on a terminal of 40 columns: exit status"
+    grep -q ResNet-18 terminal.out || fail "no result on a terminal of 40 columns"
+    colours=$(grep -c "$escape\[[0-9;]*m" terminal.out)
+    [ -z "$no_color" ] && [ "$colours" = 0 ] && fail "no colours on a terminal"
+    [ -n "$no_color" ] && [ "$colours" != 0 ] && fail "NO_COLOR=1, and there are colours"
+  done
 fi
 
 [ $failures = 0 ] && echo "all passed" || { echo "$failures failed"; exit 1; }
