@@ -251,11 +251,11 @@ static void test_nan_weights(void **state) {
 static void test_unchanged(void **state) {
     rig *r = *state;
     enum { VERIFIED = 2, TIMED = 8, CHECK = 1 };
-    const bad_kind kinds[] = {BAD_LATE, BAD_IDLE};
+    const bad_kind kinds[] = {BAD_LATE, BAD_IDLE, BAD_ONCE};
     for (int op = 0; op < r->net->op_count; op++)
-        for (size_t i = 0; i < 4; i++) {
-            bool in_check = i >= 2; /* bad from the check's own run on, else from the last timed */
-            plant(r, op, kinds[i % 2], VERIFIED + TIMED + CHECK + (in_check ? 1 : 0));
+        for (size_t i = 0; i < 6; i++) {
+            bool in_check = i >= 3; /* bad from the check's own run on, else from the last timed */
+            plant(r, op, kinds[i % 3], VERIFIED + TIMED + CHECK + (in_check ? 1 : 0));
             lap_check_report report;
             lap_error err;
             lap_plan *plan;

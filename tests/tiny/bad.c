@@ -69,6 +69,9 @@ static void spoil(float *out, size_t count) {
     case BAD_LATE:
         if (bad.launches > bad.good) *value += 1;
         break;
+    case BAD_ONCE:
+        if (bad.launches == bad.good + 1) *value += 1;
+        break;
     case BAD_NONE:
     case BAD_NOTHING:
     case BAD_IDLE:

@@ -17,6 +17,7 @@ typedef enum bad_kind {
     BAD_PADDING, /* the last padding channel of the first pixel is not zero */
     BAD_RANDOM,  /* the last bit of one value differs from run to run */
     BAD_LATE,    /* wrong by one, but only after `good` launches */
+    BAD_ONCE,    /* wrong by one in the launch after `good` launches only */
     BAD_IDLE     /* writes nothing after `good` launches */
 } bad_kind;
 
