@@ -2,9 +2,12 @@
 #include "app/commands.h"
 #include "base/text.h"
 
+#include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct command {
     const char *name;
@@ -60,7 +63,19 @@ static int flushed(int status) {
     return status == LAP_EXIT_OK ? LAP_EXIT_FAILED : status;
 }
 
+/* A stream that came closed must not become the number of the next file that is opened, a driver's
+ * say, and be written into. Standard output is held by something that cannot be written, so that
+ * the loss is noticed. A reader that went away is an error of that one write, not the end of the
+ * run. */
+static void secure_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) == -1)
+            (void)!open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 int main(int argc, char **argv) {
+    secure_streams();
     setlocale(LC_CTYPE, ""); /* widths of characters in tables; numbers stay in the C locale */
     if (argc < 2) {
         help(stderr);

@@ -23,14 +23,14 @@ enum { LISTING_MAX = 1000 };
 /* "  cuda:0  gpu  NVIDIA H200 (NVIDIA CUDA)" a device, "  backend: reason" a note when there is no
  * device; ends with "and N more" rather than in the middle of a line. */
 static void add_listing(lap_text *text, const lap_device_list *list) {
-    char line[256];
+    char line[480]; /* a reason says what was looked for at its end */
     bool notes = list->count == 0;
     size_t total = notes ? list->note_count : list->count, start = text->length;
     lap_text_add(text, notes ? "\nthere is no device" : "\nthere are:");
     for (size_t i = 0; i < total; i++) {
         if (notes) {
             const lap_device_note *n = &list->notes[i];
-            snprintf(line, sizeof line, "%s%s%.60s: %.120s", n->backend, n->platform[0] ? " " : "",
+            snprintf(line, sizeof line, "%s%s%.60s: %.360s", n->backend, n->platform[0] ? " " : "",
                      n->platform, n->reason);
         } else {
             const lap_device_info *d = &list->devices[i];

@@ -80,24 +80,53 @@ static void test_planted(void **state) {
     lap_row_free(&row);
 }
 
-/* Right for the first `good` launches and wrong ever after: whenever that happens, before, during
- * or after the timed runs, the row has no times. */
+/* A row with a kernel that is right for the first `good` launches and bad ever after. Whenever that
+ * happens, before, during or after the timed runs, the row has no times. False when it did not. */
+static bool bad_after(int op, bad_kind kind, uint64_t good) {
+    bad_plant(&rig.runner.net->ops[op], kind, good);
+    lap_row row;
+    lap_runner_case(&rig.runner, &rig.c, &row);
+    bool reached = bad_launches() > good;
+    if (reached) expect_wrong(&row, rig.runner.net->ops[op].name);
+    if (!reached && row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    lap_row_free(&row);
+    return reached;
+}
+
 static void test_wrong_later(void **state) {
     (void)state;
-    for (int op = 0; op < TINY_OPS; op += 3) {
-        uint64_t caught = 0, good = 0;
-        for (;; good += good < 60 ? 1 : 17) {
-            bad_plant(&rig.runner.net->ops[op], BAD_LATE, good);
-            lap_row row;
-            lap_runner_case(&rig.runner, &rig.c, &row);
-            bool reached = bad_launches() > good;
-            if (reached) expect_wrong(&row, rig.runner.net->ops[op].name);
-            if (!reached && row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
-            lap_row_free(&row);
-            if (!reached) break;
-            caught++;
+    const struct {
+        bool latency, throughput;
+        const char *layers;
+    } modes[] = {{true, false, "output:layers=no"},
+                 {true, false, "output:layers=yes"},
+                 {false, true, "output:layers=no"}};
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        rig.c.latency = modes[m].latency;
+        rig.c.throughput = modes[m].throughput;
+        rig_set(&rig, modes[m].layers);
+        for (int op = 0; op < TINY_OPS; op += 3) {
+            assert_false(bad_after(op, BAD_NONE, UINT64_MAX));
+            /* Every launch up to the last, or the last ones where there are hundreds. */
+            uint64_t total = bad_launches(), first = total > 60 ? total - 12 : 0;
+            unsigned caught = 0;
+            for (uint64_t good = first; good < total; good++)
+                caught += bad_after(op, BAD_LATE, good);
+            assert_true(caught > 6);
         }
-        assert_true(caught > 40); /* through verification, warm-up, repetitions, layers, batches */
+    }
+}
+
+/* A kernel that stops writing leaves the right result of an earlier run behind. */
+static void test_idle_later(void **state) {
+    (void)state;
+    rig.c.throughput = false;
+    rig_set(&rig, "output:layers=no");
+    for (int op = 0; op < TINY_OPS; op++) {
+        unsigned caught = 0;
+        for (uint64_t good = 0; bad_after(op, BAD_IDLE, good); good++)
+            caught++;
+        assert_true(caught > 6);
     }
 }
 
@@ -165,8 +194,9 @@ static void test_interrupted(void **state) {
 int main(void) {
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_good_row),    RIG_TEST(test_planted),     RIG_TEST(test_wrong_later),
-        RIG_TEST(test_verify_only), RIG_TEST(test_interrupted), RIG_TEST(test_verify_off_is_said),
+        RIG_TEST(test_good_row),           RIG_TEST(test_planted),     RIG_TEST(test_wrong_later),
+        RIG_TEST(test_idle_later),         RIG_TEST(test_verify_only), RIG_TEST(test_interrupted),
+        RIG_TEST(test_verify_off_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,18 @@ static void test_real_check(void **state) {
     }
 }
 
+/* The second run writes nothing: what is there is the first run's, and right. */
+static void test_idle_second_run(void **state) {
+    rig *r = *state;
+    for (int op = 0; op < r->net->op_count; op++) {
+        plant(r, op, BAD_IDLE, 1);
+        lap_check_report report;
+        lap_error err;
+        assert_int_equal(layers(r, LAP_CHECK_QUICK, &report, &err), LAP_E_VERIFY);
+        assert_string_equal(report.first_wrong, r->net->ops[op].name);
+    }
+}
+
 static lap_status logits_of(rig *r, lap_plan **plan, float **logits, lap_check_report *report,
                             lap_error *err) {
     *report = (lap_check_report){0};
@@ -234,26 +246,33 @@ static void test_nan_weights(void **state) {
     }
 }
 
-/* Right while it is verified, wrong later: the check after the timed runs finds it. */
+/* Right while it is verified, wrong or idle later: the check after the timed runs finds it, in what
+ * they left or in the one more run it makes. */
 static void test_unchanged(void **state) {
     rig *r = *state;
-    for (int op = 0; op < r->net->op_count; op++) {
-        plant(r, op, BAD_LATE, 10);
-        lap_check_report report;
-        lap_error err;
-        lap_plan *plan;
-        float *logits;
-        assert_int_equal(logits_of(r, &plan, &logits, &report, &err), LAP_OK);
-        for (int run = 0; run < 8; run++)
+    enum { VERIFIED = 2, TIMED = 8, CHECK = 1 };
+    const bad_kind kinds[] = {BAD_LATE, BAD_IDLE, BAD_ONCE};
+    for (int op = 0; op < r->net->op_count; op++)
+        for (size_t i = 0; i < 6; i++) {
+            bool in_check = i >= 3; /* bad from the check's own run on, else from the last timed */
+            plant(r, op, kinds[i % 3], VERIFIED + TIMED + CHECK + (in_check ? 1 : 0));
+            lap_check_report report;
+            lap_error err;
+            lap_plan *plan;
+            float *logits;
+            assert_int_equal(logits_of(r, &plan, &logits, &report, &err), LAP_OK);
+            for (int run = 0; run < TIMED; run++)
+                assert_int_equal(lap_plan_run(plan, &err), LAP_OK);
+            assert_int_equal(lap_check_unchanged(plan, r->net, 3, logits, &report, &err), LAP_OK);
+            assert_true(report.passed);
             assert_int_equal(lap_plan_run(plan, &err), LAP_OK);
-        assert_int_equal(lap_check_unchanged(plan, r->net, 3, logits, &report, &err), LAP_OK);
-        assert_int_equal(lap_plan_run(plan, &err), LAP_OK);
-        assert_int_equal(lap_check_unchanged(plan, r->net, 3, logits, &report, &err), LAP_E_VERIFY);
-        assert_false(report.passed);
-        assert_string_equal(report.first_wrong, "logits");
-        free(logits);
-        lap_plan_free(plan);
-    }
+            assert_int_equal(lap_check_unchanged(plan, r->net, 3, logits, &report, &err),
+                             LAP_E_VERIFY);
+            assert_false(report.passed);
+            assert_string_equal(report.first_wrong, "logits");
+            free(logits);
+            lap_plan_free(plan);
+        }
 }
 
 int main(void) {
@@ -263,6 +282,7 @@ int main(void) {
         RIG_TEST(test_each_op),
         RIG_TEST(test_padding),
         RIG_TEST(test_real_check),
+        RIG_TEST(test_idle_second_run),
         RIG_TEST(test_logits),
         RIG_TEST(test_infinite_activations),
         RIG_TEST(test_nan_weights),

@@ -47,6 +47,7 @@ static void make(made *m, bool no_reuse) {
         op->output = i + 1;
         m->steps[i].row = &plain;
         m->steps[i].op = op;
+        m->steps[i].output = op->output;
     }
     m->plan = (lap_plan){.net = &m->net,
                          .steps = m->steps,

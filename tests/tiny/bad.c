@@ -69,8 +69,12 @@ static void spoil(float *out, size_t count) {
     case BAD_LATE:
         if (bad.launches > bad.good) *value += 1;
         break;
+    case BAD_ONCE:
+        if (bad.launches == bad.good + 1) *value += 1;
+        break;
     case BAD_NONE:
     case BAD_NOTHING:
+    case BAD_IDLE:
         break;
     }
 }
@@ -80,6 +84,7 @@ static void run(const lap_define *defines, size_t n, const lap_raw_launch *launc
     bool planted = is_planted(defines, n, launch);
     if (planted) bad.launches++;
     if (planted && bad.kind == BAD_NOTHING) return;
+    if (planted && bad.kind == BAD_IDLE && bad.launches > bad.good) return;
     bad.original(defines, n, launch, pointers);
     size_t count;
     float *out = output_of(launch, pointers, &count);

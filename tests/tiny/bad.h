@@ -16,10 +16,13 @@ typedef enum bad_kind {
     BAD_BEFORE,  /* one word right before it */
     BAD_PADDING, /* the last padding channel of the first pixel is not zero */
     BAD_RANDOM,  /* the last bit of one value differs from run to run */
-    BAD_LATE     /* wrong by one, but only after `good` launches */
+    BAD_LATE,    /* wrong by one, but only after `good` launches */
+    BAD_ONCE,    /* wrong by one in the launch after `good` launches only */
+    BAD_IDLE     /* writes nothing after `good` launches */
 } bad_kind;
 
-/* Call after fake_reset. Spoils launches for op; good: launches that are right before (BAD_LATE).
+/* Call after fake_reset. Spoils launches for op; good: launches that are right before (BAD_LATE,
+ * BAD_IDLE).
  */
 void bad_plant(const lap_op *op, bad_kind kind, uint64_t good);
 /* Launches of the planted layer so far. */
