@@ -63,7 +63,9 @@ static lap_device_info cpu_like(const lap_device_info *gpu) {
     info.type = LAP_DEVICE_CPU;
     info.units = 16;
     info.max_group_size = 4096;
-    info.simd_width = 16;
+    /* GPU compilers limit the stack of a work-item; with 16 the tiles of CPU kernels go beyond it.
+     */
+    info.simd_width = 4;
     info.host_memory = true;
     return info;
 }
