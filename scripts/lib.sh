@@ -63,11 +63,14 @@ Install these with your system's package manager, and iniparser, CLBlast and an 
 headers (development files) as well. On Debian these are: ${base_packages[*]}"
 }
 
-# build DIR [CMAKE_OPTION...]: configures when needed and builds.
+# build DIR [CMAKE_OPTION...]: configures and builds what has changed; quiet unless it fails.
 build() {
   local dir=$1
   shift
-  cmake -S "$top" -B "$dir" "$@" >"$dir.log" 2>&1 || { cat "$dir.log" >&2; die "cmake failed"; }
-  rm -f "$dir.log"
-  cmake --build "$dir" -j "$(nproc)" >&2 || die "the build failed"
+  say "building in ${dir#"$top"/}"
+  mkdir -p "$dir"
+  { cmake -S "$top" -B "$dir" "$@" && cmake --build "$dir" -j "$(nproc)"; } >"$dir/build.log" 2>&1 || {
+    tail -n 60 "$dir/build.log" >&2
+    die "the build failed; all of it is in $dir/build.log"
+  }
 }
