@@ -17,7 +17,7 @@ static void fill(lap_row *row, size_t n) {
     assert_non_null(x);
     for (size_t i = 0; i < n; i++) {
         x[i] = 2e-3;
-        row->latency.samples[i] = (lap_sample){lap_some(2e-3), 2.1e-3, 1e-5};
+        row->latency.samples[i] = (lap_sample){lap_some(2e-3), 2.1e-3, 1e-5, 0};
     }
     row->latency.has = true;
     row->latency.n = row->latency.planned = n;

@@ -27,10 +27,12 @@ static void set_latency(lap_row *row, size_t n, double seconds, double d) {
     assert_true(l->samples && x);
     for (size_t i = 0; i < n; i++) {
         x[i] = seconds + (i % 2 ? d : -d);
-        l->samples[i] = (lap_sample){lap_some(x[i]), x[i] * 2, x[i] / 2};
+        l->samples[i] = (lap_sample){lap_some(x[i]), x[i] * 2, x[i] / 2, (double)i};
     }
     l->has = true;
     l->n = l->planned = n;
+    l->passes = 1;
+    l->comparable = true;
     l->warmup_n = 3;
     assert_int_equal(lap_stats_compute(x, n, &l->device, NULL), LAP_OK);
     for (size_t i = 0; i < n; i++)
