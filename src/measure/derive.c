@@ -54,6 +54,8 @@ static void note_end(lap_row *row) {
 
 static void note_latency(lap_row *row) {
     const lap_latency *l = &row->latency;
+    size_t bad = l->untimed_bad + row->floor.bad_stamps;
+    if (bad > 0) lap_row_note(row, "%zu bad device time stamps before the timed runs", bad);
     if (l->clock_reason[0])
         lap_row_note(row, "clock: wall, because %s; not comparable with rows timed by events",
                      l->clock_reason);

@@ -5,9 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Launches of 1, 2, 3 and 4 empty kernels between two events take turns, so that spans of many
- * lengths show the timer's step; only the single ones are the floor. */
-enum { WARMUP = 10, LENGTHS = 4, EACH = 25, SPANS = LENGTHS * EACH, CLOCK_READS = 1000 };
+/* One, two and three empty kernels between two events take turns, so that spans begin anywhere in a
+ * tick; only the single ones are the floor. Differences within one length are the timer's step or
+ * jitter; a length whose spans are all equal shows no step at all. */
+enum { WARMUP = 5, LENGTHS = 3, EACH = 15, SPANS = LENGTHS * EACH, CLOCK_READS = 1000 };
 
 typedef struct span {
     double device_s, wall_s, submit_s;
@@ -62,32 +63,37 @@ static lap_optional median(double *values, size_t n) {
 
 lap_status lap_floor_measure(const lap_empty *empty, const lap_timing *timing, lap_floor *out,
                              lap_error *err) {
-    double stamped[SPANS], device[EACH], wall[EACH], submit[EACH];
-    size_t stamped_n = 0, device_n = 0, n = 0;
+    double device[LENGTHS][EACH], wall[EACH], submit[EACH];
     memset(out, 0, sizeof *out);
     span s;
     for (int i = 0; i < WARMUP; i++)
         LAP_TRY(one(empty, timing, 1, &s, err));
     for (int i = 0; i < SPANS; i++) {
-        int launches = i % LENGTHS + 1;
-        LAP_TRY(one(empty, timing, launches, &s, err));
-        if (s.stamped) stamped[stamped_n++] = s.device_s;
-        if (launches > 1) continue;
-        if (s.stamped) device[device_n++] = s.device_s;
-        wall[n] = s.wall_s;
-        submit[n++] = s.submit_s;
+        int length = i % LENGTHS, at = i / LENGTHS;
+        LAP_TRY(one(empty, timing, length + 1, &s, err));
+        out->bad_stamps += !s.stamped;
+        device[length][at] = s.device_s;
+        if (length > 0) continue;
+        wall[at] = s.wall_s;
+        submit[at] = s.submit_s;
     }
     out->has = true;
-    if (timing->resolution_s > 0) out->claimed_s = lap_some(timing->resolution_s);
+    out->claimed_s = timing->resolution_s > 0 ? lap_some(timing->resolution_s) : lap_none();
     /* A few bad stamps spoil the floor as they spoil a row. */
-    if (stamped_n == SPANS) {
-        out->measured_s = smallest_step(stamped, stamped_n);
-        out->device_s = median(device, device_n);
+    for (int i = 0; i < LENGTHS && out->bad_stamps == 0; i++) {
+        lap_optional step = smallest_step(device[i], EACH);
+        if (step.has && (!out->measured_s.has || step.value < out->measured_s.value))
+            out->measured_s = step;
     }
+    if (out->bad_stamps == 0) out->device_s = median(device[0], EACH);
     out->host_s = clock_step(timing);
-    out->wall_s = median(wall, n);
-    out->submit_s = median(submit, n);
+    out->wall_s = median(wall, EACH);
+    out->submit_s = median(submit, EACH);
     return LAP_OK;
+}
+
+double lap_floor_resolution(const lap_floor *floor) {
+    return floor->measured_s.has ? floor->measured_s.value : floor->claimed_s.value;
 }
 
 /* ---- on a queue ----------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 typedef struct lap_floor {
     bool has;
+    size_t bad_stamps;                       /* missing, zero or reversed ones seen */
     lap_optional claimed_s;                  /* step of the device's stamps as the API tells it */
     lap_optional measured_s;                 /* smallest difference seen between two device spans */
     lap_optional host_s;                     /* smallest step seen of the host clock */
@@ -26,6 +27,9 @@ typedef struct lap_empty {
  * Errors: the launch's or the queue's, with out zeroed. */
 lap_status lap_floor_measure(const lap_empty *empty, const lap_timing *timing, lap_floor *out,
                              lap_error *err);
+
+/* The step to reckon with: as measured, else as claimed, 0 if unknown. */
+double lap_floor_resolution(const lap_floor *floor);
 
 /* The same on a queue: builds the project's empty kernel for the queue's device first. */
 lap_status lap_floor_of_queue(lap_queue *queue, const lap_timing *timing, lap_floor *out,

@@ -46,8 +46,7 @@ lap_status lap_measure_once(const lap_workload *workload, const lap_timing *timi
 }
 
 static double resolution(const lap_latency_run *run) {
-    double claimed = run->timing.resolution_s, seen = run->options.tick_s;
-    return claimed > seen ? claimed : seen;
+    return run->options.tick_s > 0 ? run->options.tick_s : run->timing.resolution_s;
 }
 
 lap_status lap_latency_sample(lap_latency_run *run, size_t passes, lap_sample *sample,

@@ -35,7 +35,7 @@ typedef struct lap_latency_options {
     bool passes_auto;      /* as many as the timer needs; runs a few samples to find out */
     double
         rewarm_seconds; /* lap_latency_block runs untimed so long first, if not the first block */
-    double tick_s;      /* resolution of device spans as measured, if coarser than claimed */
+    double tick_s;      /* resolution of device spans as measured; 0: as the timing claims */
     lap_optional overhead_s;  /* wall span of an empty kernel: how much longer a wall span may be */
     lap_telemetry *telemetry; /* told when timed blocks begin and end; NULL for none */
     bool (*interrupted)(void *context); /* NULL: never */

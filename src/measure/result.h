@@ -84,6 +84,7 @@ typedef struct lap_latency {
     bool interleaved;
     bool comparable;        /* with rows timed by device events: the clock is the device's */
     size_t bad_stamps;      /* samples whose stamps were missing, zero or reversed */
+    size_t untimed_bad;     /* the same in warm-up and calibration, where they cost no sample */
     size_t impossible;      /* samples whose device span was longer than the wall span around it */
     bool time_limit;        /* max_seconds ended it */
     bool interrupted;       /* the user ended it */

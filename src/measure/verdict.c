@@ -43,11 +43,9 @@ give(lap_row *row, lap_verdict verdict, const char *advice, const char *format, 
     snprintf(row->verdict_advice, sizeof row->verdict_advice, "%s", advice);
 }
 
-/* The coarser of what the API claims and what was seen; of the host's clock for wall spans. */
 static double resolution(const lap_row *row) {
     if (row->latency.clock == LAP_CLOCK_WALL) return row->floor.host_s.value;
-    double claimed = row->floor.claimed_s.value, seen = row->floor.measured_s.value;
-    return claimed > seen ? claimed : seen;
+    return lap_floor_resolution(&row->floor);
 }
 
 static bool too_short(lap_row *row) {

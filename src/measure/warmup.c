@@ -128,6 +128,7 @@ static lap_status warm_up_once(lap_latency_run *run, history *h, double start, l
         return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu warm-up spans", out->warmup_n);
     LAP_TRY(lap_latency_sample(run, 1, &sample, &fault, err));
     if (fault != LAP_SPAN_GOOD) h->wall = true;
+    out->untimed_bad += fault != LAP_SPAN_GOOD;
     /* With bad stamps both kinds may be in one history: then nothing is steady for two windows. */
     h->spans[out->warmup_n] = h->wall ? sample.wall_s : sample.device_s.value;
     out->warmup_s = h->ends[out->warmup_n] = since(run, start);
@@ -194,7 +195,10 @@ lap_status lap_latency_calibrate(lap_latency_run *run, double resolution_s, lap_
         lap_span_fault fault;
         LAP_TRY(check_stop(run, "calibration", (size_t)i, err));
         LAP_TRY(lap_latency_sample(run, 1, &sample, &fault, err));
-        if (fault != LAP_SPAN_GOOD) return LAP_OK; /* wall spans will be used: no such timer */
+        if (fault != LAP_SPAN_GOOD) { /* then wall spans are likely to be used */
+            out->untimed_bad++;
+            return LAP_OK;
+        }
         spans[i] = sample.device_s.value;
     }
     double median = middle(spans, LAP_PILOT_SAMPLES, work, &spread);
