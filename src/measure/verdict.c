@@ -113,7 +113,7 @@ static bool noisy(lap_row *row) {
         return true;
     }
     double outliers = (double)(s->outliers_low + s->outliers_high) / (double)s->n;
-    if (s->has_outliers && outliers > MANY_OUTLIERS) {
+    if (s->has_outliers && s->n >= LAP_MIN_N_MODES && outliers > MANY_OUTLIERS) {
         give(row, LAP_VERDICT_NOISY, advice, "%.0f %% of the samples are outliers", outliers * 100);
         return true;
     }

@@ -178,7 +178,7 @@ size_t lap_passes_needed(double median_s, double spread_s, double resolution_s, 
     bool hidden = spread_s < resolution_s && median_s < TICKS_PER_QUIET_SAMPLE * resolution_s;
     if (!brief && !hidden) return 1;
     double wanted = (hidden ? TICKS_PER_QUIET_SAMPLE : TICKS_PER_SAMPLE) * resolution_s / median_s;
-    size_t passes = wanted < LAP_PASSES_MOST ? (size_t)ceil(wanted) : LAP_PASSES_MOST;
+    size_t passes = wanted < LAP_PASSES_MOST ? (size_t)ceil(wanted - 1e-6) : LAP_PASSES_MOST;
     const char *why = brief ? "is shorter than 100 x" : "varies by less than";
     snprintf(reason, size, "a pass of %.3g us %s the timer's resolution of %.3g us", median_s * 1e6,
              why, resolution_s * 1e6);
