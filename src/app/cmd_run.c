@@ -211,15 +211,7 @@ static void work_on_cases(job *j) {
                          .meter = &j->meter,
                          .interrupted = interrupted,
                          .logits_path = j->options->logits};
-    for (size_t i = 0; i < j->count; i++) {
-        if (stop_requested) {
-            lap_runner_describe(&j->cases[i], &j->rows[i]);
-            lap_row_skip(&j->rows[i], "interrupted before this row was begun");
-            lap_row_finish(&j->rows[i]);
-            continue;
-        }
-        lap_runner_case(&runner, &j->cases[i], &j->rows[i]);
-    }
+    lap_runner_cases(&runner, j->cases, j->rows, j->count);
     lap_meter_clear(&j->meter);
     lap_runner_free(&runner);
 }

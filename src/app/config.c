@@ -353,5 +353,11 @@ static lap_status check_outputs(const lap_config *config, lap_error *err) {
 lap_status lap_config_check(const lap_config *config, lap_error *err) {
     if (!config) return LAP_FAIL(err, LAP_E_ARG, "lap_config_check: config is NULL");
     LAP_TRY(check_sizes(config, err));
+    if (config->latency.max_samples < config->latency.min_samples)
+        return LAP_FAIL(err, LAP_E_CONFIG,
+                        "[latency] max_samples = %llu is below min_samples = %llu: raise the one "
+                        "or lower the other",
+                        (unsigned long long)config->latency.max_samples,
+                        (unsigned long long)config->latency.min_samples);
     return check_outputs(config, err);
 }

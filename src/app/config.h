@@ -24,7 +24,7 @@
 
 #define LAP_CONFIG_LIST_MAX 64   /* entries of one list */
 #define LAP_CONFIG_VALUE_MAX 900 /* bytes of one value */
-#define LAP_CONFIG_KEY_MAX 32
+#define LAP_CONFIG_KEY_MAX 64
 
 typedef enum lap_run_mode {
     LAP_RUN_LATENCY = 0,
@@ -48,10 +48,19 @@ typedef struct lap_config_list {
     uint64_t values[LAP_CONFIG_LIST_MAX];
 } lap_config_list;
 
-/* A number of runs, or (seconds > 0) a time: count is then 0. */
+/* In which order rows are timed. */
+typedef enum lap_order {
+    LAP_ORDER_AUTO = 0, /* interleaved when there are several devices */
+    LAP_ORDER_INTERLEAVED,
+    LAP_ORDER_SEQUENTIAL
+} lap_order;
+typedef enum lap_stop { LAP_STOP_FIXED = 0, LAP_STOP_RELATIVE_NOISE } lap_stop;
+
+/* A number of runs, or (seconds > 0) a time, or whatever is needed: count is then 0. */
 typedef struct lap_config_amount {
     uint64_t count;
     double seconds;
+    bool automatic;
 } lap_config_amount;
 
 typedef struct lap_config {
@@ -60,6 +69,8 @@ typedef struct lap_config {
         lap_config_list modes; /* lap_run_mode, without repeats */
         uint64_t seed;
         lap_kernels kernels;
+        lap_order order;
+        bool telemetry;
     } run;
     struct {
         lap_config_list model;         /* indices for lap_config_model */
@@ -71,7 +82,12 @@ typedef struct lap_config {
     struct {
         lap_config_list batch;    /* without repeats */
         lap_config_amount warmup; /* may be 0 runs */
-        uint64_t repetitions;
+        double burn_in;           /* seconds */
+        lap_stop stop;
+        uint64_t repetitions; /* stop = fixed */
+        double noise_target;  /* the rest: stop = relative_noise */
+        uint64_t min_samples, max_samples;
+        lap_config_amount passes; /* of one sample; no seconds */
         double max_seconds;
     } latency;
     struct {

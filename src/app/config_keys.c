@@ -11,6 +11,8 @@ static const char *const modes[] = {"latency", "throughput", NULL};
 static const char *const kernels[] = {"default", "unfused", "naive", NULL};
 static const char *const precisions[] = {"fp32", "fp32x3", "tf32", "fp16", "bf16", NULL};
 static const char *const searches[] = {"doubling", "linear", "binary", NULL};
+static const char *const orders[] = {"auto", "interleaved", "sequential", NULL};
+static const char *const stops[] = {"fixed", "relative_noise", NULL};
 static const char *const verify_modes[] = {"full", "quick", "off", NULL};
 _Static_assert(sizeof modes / sizeof *modes == LAP_RUN_MODE_COUNT + 1, "a word per lap_run_mode");
 _Static_assert(sizeof precisions / sizeof *precisions == LAP_PRECISION_COUNT + 1,
@@ -20,7 +22,8 @@ _Static_assert(LAP_FP32 == 0 && LAP_FP32X3 == 1 && LAP_TF32 == 2 && LAP_FP16 == 
 _Static_assert(LAP_SEARCH_DOUBLING == 0 && LAP_SEARCH_LINEAR == 1 && LAP_SEARCH_BINARY == 2,
                "the words stand in the order of lap_search");
 _Static_assert(sizeof(lap_kernels) == sizeof(unsigned) && sizeof(lap_search) == sizeof(unsigned) &&
-                   sizeof(lap_verify_mode) == sizeof(unsigned),
+                   sizeof(lap_verify_mode) == sizeof(unsigned) &&
+                   sizeof(lap_order) == sizeof(unsigned) && sizeof(lap_stop) == sizeof(unsigned),
                "a CHOICE is stored as unsigned");
 
 #define FIELD(member) .offset = offsetof(lap_config, member)
@@ -49,6 +52,13 @@ const lap_key lap_keys[] = {
      "default: the fastest kernel that accepts each layer, or a pair of layers. unfused: a kernel "
      "for every layer. naive: only the plain kernels that the others are compared with.",
      .choices = kernels},
+    {"run", "order", LAP_KEY_CHOICE, FIELD(run.order), "auto",
+     "interleaved: rows of one network and size take turns in random blocks (from seed), so that "
+     "drift hits all alike; rows that do not fit together in memory are timed alone. sequential: "
+     "one row after the other. auto: interleaved when several devices are selected.",
+     .choices = orders},
+    {"run", "telemetry", LAP_KEY_BOOL, FIELD(run.telemetry), "yes",
+     "Read clocks, temperature and power while a row is timed, where the system tells them."},
 
     {"network", "model", LAP_KEY_CHOICES, FIELD(network.model), "resnet18", "The networks.",
      .choices = models},
@@ -71,10 +81,29 @@ const lap_key lap_keys[] = {
     {"latency", "batch", LAP_KEY_COUNTS, FIELD(latency.batch), "1",
      "Images per run; each entry is a row.", .least = 1, .most = 1048576, .distinct = true},
     {"latency", "warmup", LAP_KEY_AMOUNT, FIELD(latency.warmup), "20",
-     "Untimed runs before the timed ones: how many, or for how long (2s, 0.5s).", .least = 0,
-     .most = 1000000, .real_least = 0.001, .real_most = 3600},
-    {"latency", "repetitions", LAP_KEY_COUNT, FIELD(latency.repetitions), "100", "Timed runs.",
-     .least = 1, .most = 1000000},
+     "Untimed runs before the timed ones: how many, or for how long (2s, 0.5s), or auto: until the "
+     "spans are steady (docs/METHOD.md says what that means), at most max_seconds.",
+     .least = 0, .most = 1000000, .real_least = 0.001, .real_most = 3600, .automatic = true},
+    {"latency", "burn_in", LAP_KEY_REAL, FIELD(latency.burn_in), "0",
+     "Seconds of runs before the warm-up, for clocks and heat to settle.", .real_least = 0,
+     .real_most = 3600},
+    {"latency", "stop", LAP_KEY_CHOICE, FIELD(latency.stop), "fixed",
+     "fixed: repetitions samples. relative_noise: until the standard error of the mean is at most "
+     "noise_target of it.",
+     .choices = stops},
+    {"latency", "repetitions", LAP_KEY_COUNT, FIELD(latency.repetitions), "100",
+     "Timed runs with stop = fixed.", .least = 1, .most = 1000000},
+    {"latency", "noise_target", LAP_KEY_REAL, FIELD(latency.noise_target), "0.002",
+     "Standard error of the mean over the mean, at which stop = relative_noise ends.",
+     .real_least = 1e-6, .real_most = 1},
+    {"latency", "min_samples", LAP_KEY_COUNT, FIELD(latency.min_samples), "30",
+     "Fewest timed runs with stop = relative_noise.", .least = 2, .most = 1000000},
+    {"latency", "max_samples", LAP_KEY_COUNT, FIELD(latency.max_samples), "10000",
+     "Most timed runs with stop = relative_noise.", .least = 2, .most = 1000000},
+    {"latency", "passes", LAP_KEY_AMOUNT, FIELD(latency.passes), "auto",
+     "Passes of the network in one timed run. auto: one, unless the timer is too coarse for that; "
+     "the row then says how many. With warmup = 0 auto is one.",
+     .least = 1, .most = 1000, .automatic = true},
     {"latency", "max_seconds", LAP_KEY_REAL, FIELD(latency.max_seconds), "60",
      "The timed runs end after this time even if repetitions are left; the row then says how many "
      "there were.",

@@ -13,7 +13,7 @@ typedef enum lap_key_type {
     LAP_KEY_CHOICES,  /* lap_config_list of such indices, without repeats */
     LAP_KEY_COUNT,    /* uint64_t from least to most */
     LAP_KEY_COUNTS,   /* lap_config_list of them */
-    LAP_KEY_AMOUNT,   /* lap_config_amount: count from least to most, or "2s" */
+    LAP_KEY_AMOUNT,   /* lap_config_amount: count from least to most, or "2s", or "auto" */
     LAP_KEY_REAL,     /* double from real_least to real_most */
     LAP_KEY_BOOL      /* bool: yes or no */
 } lap_key_type;
@@ -25,10 +25,11 @@ typedef struct lap_key {
     const char *fallback;         /* the built-in default, as it would stand in a file */
     const char *help;             /* one or more sentences, plain text */
     uint64_t least, most;         /* COUNT, COUNTS, AMOUNT */
-    double real_least, real_most; /* REAL; AMOUNT's seconds */
+    double real_least, real_most; /* REAL; AMOUNT's seconds, none when real_most is 0 */
     const char *const *choices;   /* CHOICE, CHOICES: NULL-terminated */
     const char *suffix;           /* SOURCE */
     bool distinct;                /* COUNTS: the same number twice is an error */
+    bool automatic;               /* AMOUNT: "auto" is allowed */
 } lap_key;
 
 typedef struct lap_section {

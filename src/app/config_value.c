@@ -45,12 +45,15 @@ void lap_key_expected(const lap_key *key, lap_text *text) {
                       key->least, key->most);
         break;
     case LAP_KEY_AMOUNT:
-        lap_text_addf(text, "a whole number from %" PRIu64 " to %" PRIu64 ", or seconds from ",
-                      key->least, key->most);
-        add_real(text, key->real_least);
-        lap_text_add(text, " to ");
-        add_real(text, key->real_most);
-        lap_text_add(text, " such as 2s");
+        lap_text_addf(text, "a whole number from %" PRIu64 " to %" PRIu64, key->least, key->most);
+        if (key->real_most > 0) {
+            lap_text_add(text, ", or seconds from ");
+            add_real(text, key->real_least);
+            lap_text_add(text, " to ");
+            add_real(text, key->real_most);
+            lap_text_add(text, " such as 2s");
+        }
+        if (key->automatic) lap_text_add(text, ", or auto");
         break;
     case LAP_KEY_REAL:
         lap_text_add(text, "a number from ");
@@ -98,7 +101,12 @@ static bool parse_amount(const lap_key *key, const char *text, lap_config_amount
                          lap_text *why) {
     size_t n = strlen(text);
     *out = (lap_config_amount){0};
-    if (n == 0 || text[n - 1] != 's') return parse_count(key, text, &out->count, why);
+    if (key->automatic && !strcmp(text, "auto")) {
+        out->automatic = true;
+        return true;
+    }
+    if (n == 0 || text[n - 1] != 's' || !(key->real_most > 0))
+        return parse_count(key, text, &out->count, why);
     char number[64];
     if (n >= sizeof number) return refuse(key, why, "");
     memcpy(number, text, n - 1);

@@ -52,6 +52,7 @@ static json_t *json_list(const lap_key *key, const lap_config_list *list) {
 }
 
 static json_t *json_amount(const lap_config_amount *amount) {
+    if (amount->automatic) return json_string("auto");
     if (amount->seconds > 0) return json_pack("{s:n, s:f}", "count", "seconds", amount->seconds);
     return json_pack("{s:I, s:n}", "count", (json_int_t)amount->count, "seconds");
 }

@@ -149,31 +149,108 @@ static lap_status write_logits(lap_case_run *run, lap_error *err) {
     return lap_npy_write(path, run->logits, shape, 2, runner->config->output.force, err);
 }
 
-static lap_status latency(lap_case_run *run, lap_error *err) {
+/* The launch floor of the route, asked once for each device. A build that fails costs the floor,
+ * not the row. */
+static lap_status find_floor(lap_case_run *run, lap_error *err) {
     lap_runner *runner = run->runner;
-    const lap_config *config = runner->config;
-    lap_meter_step(runner->meter, "%s: latency", run->label);
-    lap_latency_options options = {.warmup_count = (size_t)config->latency.warmup.count,
-                                   .warmup_seconds = config->latency.warmup.seconds,
-                                   .repetitions = (size_t)config->latency.repetitions,
-                                   .max_seconds = config->latency.max_seconds,
-                                   .interrupted = runner->interrupted,
-                                   .progress = lap_meter_progress,
-                                   .context = runner->meter};
-    lap_workload workload = {run_plan, run->plan};
+    const char *selector = run->c->device->selector;
+    for (size_t i = 0; i < runner->floor_count; i++)
+        if (strcmp(runner->floors[i].selector, selector) == 0) {
+            run->row->floor = runner->floors[i].floor;
+            return LAP_OK;
+        }
+    lap_error detail = {0};
     lap_status status =
-        lap_measure_latency(&workload, &run->timing, &options, &run->row->latency, err);
+        lap_floor_of_queue(run->session->queue, &run->timing, &run->row->floor, &detail);
+    if (status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED) {
+        char text[512];
+        lap_error_text(&detail, text, sizeof text);
+        lap_row_note(run->row, "no launch floor: %s", text);
+        return LAP_OK;
+    }
+    if (status != LAP_OK) {
+        if (err) *err = detail;
+        return status;
+    }
+    if (runner->floor_count < sizeof runner->floors / sizeof *runner->floors) {
+        snprintf(runner->floors[runner->floor_count].selector,
+                 sizeof runner->floors[runner->floor_count].selector, "%s", selector);
+        runner->floors[runner->floor_count++].floor = run->row->floor;
+    }
+    return LAP_OK;
+}
+
+/* Rows that take turns stand idle in between: untimed runs before each block but the first. */
+#define REWARM_SECONDS 0.05
+
+static lap_latency_options latency_options(const lap_case_run *run) {
+    const lap_config *config = run->runner->config;
+    bool noise = config->latency.stop == LAP_STOP_RELATIVE_NOISE;
+    bool no_warmup = !config->latency.warmup.automatic && config->latency.warmup.count == 0 &&
+                     !(config->latency.warmup.seconds > 0);
+    return (lap_latency_options){
+        .burn_in_seconds = config->latency.burn_in,
+        .warmup_auto = config->latency.warmup.automatic,
+        .warmup_count = (size_t)config->latency.warmup.count,
+        .warmup_seconds = config->latency.warmup.seconds,
+        .repetitions = (size_t)(noise ? config->latency.max_samples : config->latency.repetitions),
+        .noise_target = noise ? config->latency.noise_target : 0,
+        .min_samples = (size_t)config->latency.min_samples,
+        .max_seconds = config->latency.max_seconds,
+        .passes = (size_t)config->latency.passes.count,
+        /* The calibration would be a warm-up. */
+        .passes_auto = config->latency.passes.automatic && !no_warmup,
+        .rewarm_seconds = REWARM_SECONDS,
+        .tick_s = lap_floor_resolution(&run->row->floor),
+        .overhead_s = run->row->floor.wall_s,
+        .telemetry = run->telemetry,
+        .interrupted = run->runner->interrupted,
+        .progress = lap_meter_progress,
+        .context = run->runner->meter};
+}
+
+lap_status run_latency_begin(lap_case_run *run, lap_error *err) {
+    lap_runner *runner = run->runner;
+    lap_meter_step(runner->meter, "%s: latency", run->label);
+    LAP_TRY(find_floor(run, err));
+    if (runner->config->run.telemetry)
+        LAP_TRY(lap_telemetry_start(run->c->device, "", &run->telemetry, err));
+    lap_latency_options options = latency_options(run);
+    lap_workload workload = {run_plan, run->plan};
+    return lap_latency_begin(&run->latency, &workload, &run->timing, &options, &run->row->latency,
+                             err);
+}
+
+lap_status run_latency_block(lap_case_run *run, size_t samples, bool *done, lap_error *err) {
+    return lap_latency_block(&run->latency, samples, done, err);
+}
+
+lap_status run_latency_end(lap_case_run *run, lap_status status, lap_error *err) {
+    lap_runner *runner = run->runner;
+    lap_telemetry_stop(run->telemetry, &run->row->telemetry);
+    run->telemetry = NULL;
+    if (run->latency.out) status = lap_latency_end(&run->latency, status, err);
     if (!run->logits || !run->row->latency.has)
         return status; /* verification is off, or no times */
     lap_error detail = {0};
     lap_status check = lap_check_unchanged(run->plan, runner->net, run->c->batch, run->logits,
                                            &run->report, &detail);
     run->row->verified.rerun_same = check == LAP_OK;
+    copy_report(run);
     if (check == LAP_OK) return status; /* an interrupted run keeps what it has, verified */
     /* Times whose results could not be verified are none, whatever the reason. */
     lap_latency_free(&run->row->latency);
     if (err) *err = detail;
     return check;
+}
+
+lap_status run_latency(lap_case_run *run, lap_error *err) {
+    if (!run->c->latency) return LAP_OK;
+    bool done = false;
+    lap_status status = run_latency_begin(run, err);
+    while (status == LAP_OK && !done)
+        status = run_latency_block(run, SIZE_MAX, &done, err);
+    return run_latency_end(run, status, err);
 }
 
 /* The layer table. Running every layer in turn is a pass too: the logits must still be the same. */
@@ -194,7 +271,7 @@ static void finish_plan(lap_case_run *run) {
     run->plan = NULL;
 }
 
-static lap_status work(lap_case_run *run, lap_error *err) {
+lap_status run_setup(lap_case_run *run, lap_error *err) {
     lap_runner *runner = run->runner;
     LAP_TRY(prepare(runner, run->c, err));
     run->row->work = (lap_row_work){lap_net_macs(runner->net), lap_net_flops(runner->net),
@@ -205,38 +282,65 @@ static lap_status work(lap_case_run *run, lap_error *err) {
     lap_status status = verify(run, err);
     copy_report(run);
     LAP_TRY(status);
-    LAP_TRY(write_logits(run, err));
-    if (run->c->latency) {
-        status = latency(run, err);
-        copy_report(run);
-        LAP_TRY(status);
-    }
-    if (runner->config->output.layers) {
-        status = layers(run, err);
+    return write_logits(run, err);
+}
+
+lap_status run_rest(lap_case_run *run, lap_error *err) {
+    if (run->runner->config->output.layers) {
+        lap_status status = layers(run, err);
         copy_report(run);
         LAP_TRY(status);
     }
     finish_plan(run);
+    return LAP_OK;
+}
+
+lap_status run_throughput_if(lap_case_run *run, lap_error *err) {
     return run->c->throughput ? run_throughput(run, err) : LAP_OK;
 }
 
-void lap_runner_case(lap_runner *runner, const lap_run_case *c, lap_row *row) {
+void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_row *row) {
     lap_runner_describe(c, row);
-    lap_case_run run = {.runner = runner,
-                        .c = c,
-                        .row = row,
-                        .options = {.batch = c->batch,
-                                    .precision = c->precision,
-                                    .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE,
-                                    .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED}};
-    snprintf(run.label, sizeof run.label, "%s batch %" PRIu64, c->device->selector, c->batch);
-    lap_error err = {0};
-    lap_status status = work(&run, &err);
-    finish_plan(&run);
-    free(run.logits);
-    if (status != LAP_OK) lap_row_fail(row, status, &err);
+    *run =
+        (lap_case_run){.runner = runner,
+                       .c = c,
+                       .row = row,
+                       .options = {.batch = c->batch,
+                                   .precision = c->precision,
+                                   .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE,
+                                   .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED}};
+    snprintf(run->label, sizeof run->label, "%s batch %" PRIu64, c->device->selector, c->batch);
+}
+
+void run_stage(lap_case_run *run, lap_case_stage stage) {
+    if (run->status == LAP_OK) run->status = stage(run, &run->err);
+}
+
+lap_status run_release(lap_case_run *run, lap_error *err) {
+    if (run->telemetry) lap_telemetry_stop(run->telemetry, &run->row->telemetry);
+    run->telemetry = NULL;
+    finish_plan(run);
+    free(run->logits);
+    run->logits = NULL;
+    lap_session *session = run->session;
+    run->session = NULL;
+    return lap_session_close(session, err);
+}
+
+void run_close(lap_case_run *run) {
     lap_error closing = {0};
-    status = lap_session_close(run.session, &closing);
-    if (status != LAP_OK) lap_row_fail(row, status, &closing);
-    lap_row_finish(row);
+    lap_status closed = run_release(run, &closing);
+    if (run->status != LAP_OK) lap_row_fail(run->row, run->status, &run->err);
+    if (closed != LAP_OK) lap_row_fail(run->row, closed, &closing);
+    lap_row_finish(run->row);
+}
+
+void lap_runner_case(lap_runner *runner, const lap_run_case *c, lap_row *row) {
+    lap_case_run run;
+    run_init(&run, runner, c, row);
+    run_stage(&run, run_setup);
+    run_stage(&run, run_latency);
+    run_stage(&run, run_rest);
+    run_stage(&run, run_throughput_if);
+    run_close(&run);
 }

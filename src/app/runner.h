@@ -31,12 +31,21 @@ typedef struct lap_runner {
     lap_net *net;
     lap_weights *weights;
     lap_expected expected;
+    struct {
+        char selector[40];
+        lap_floor floor;
+    } floors[32]; /* of the routes seen so far */
+    size_t floor_count;
 } lap_runner;
 
 void lap_runner_free(lap_runner *runner);
 
 /* Fills row (initialised by the callee), whatever happens. */
 void lap_runner_case(lap_runner *runner, const lap_run_case *c, lap_row *row);
+
+/* All cases, in turn or interleaved as [run] order says (runner_group.c). Cases that are not begun
+ * because of an interruption are skipped. */
+void lap_runner_cases(lap_runner *runner, const lap_run_case *cases, lap_row *rows, size_t count);
 
 /* Fill what identifies a case, for rows that are never worked on. */
 void lap_runner_describe(const lap_run_case *c, lap_row *row);

@@ -18,7 +18,30 @@ typedef struct lap_case_run {
     lap_timing timing;
     lap_check_report report;
     float *logits; /* verified logits, NULL when verification is off */
+    lap_latency_run latency;
+    lap_telemetry *telemetry;
+    lap_status status; /* the first stage that failed ended the case with this */
+    lap_error err;
 } lap_case_run;
+
+/* A case in stages, each called once and in this order; runner_group.c lets several cases take
+ * turns in the second. A stage returns the status that ends the case; run_stage keeps it and does
+ * nothing for a case that has ended. run_close frees everything and completes the row. */
+typedef lap_status (*lap_case_stage)(lap_case_run *run, lap_error *err);
+void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_row *row);
+void run_stage(lap_case_run *run, lap_case_stage stage);
+lap_status run_setup(lap_case_run *run, lap_error *err);   /* to the verified first inference */
+lap_status run_latency(lap_case_run *run, lap_error *err); /* all of the next three */
+lap_status run_latency_begin(lap_case_run *run, lap_error *err);
+lap_status run_latency_block(lap_case_run *run, size_t samples, bool *done, lap_error *err);
+/* Also after a failure of the two before: returns status, or what is worse. */
+lap_status run_latency_end(lap_case_run *run, lap_status status, lap_error *err);
+lap_status run_rest(lap_case_run *run, lap_error *err); /* layers; frees the plan */
+/* runner_throughput.c's, where the case asks for it. */
+lap_status run_throughput_if(lap_case_run *run, lap_error *err);
+/* Free what the case holds; the row is left as it is. The device's last error, if any. */
+lap_status run_release(lap_case_run *run, lap_error *err);
+void run_close(lap_case_run *run);
 
 /* LAP_E_OOM when the plan needs more memory than may safely be taken; batch 1 is always tried. */
 lap_status run_fits(lap_case_run *run, const lap_plan *plan, lap_error *err);

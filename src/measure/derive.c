@@ -2,6 +2,7 @@
  * not; measures nothing. */
 #include "measure/result.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Per unit (multiprocessor, compute unit, core) and clock. A multiprocessor of NVIDIA does 128 fp32
@@ -23,13 +24,43 @@ double lap_flops_ceiling(const lap_device_info *device, const char *precision) {
     return ceiling < absurd ? ceiling : absurd;
 }
 
-static void note_latency(lap_row *row) {
+static void note_warm_up(lap_row *row) {
     const lap_latency *l = &row->latency;
-    if (l->clock_reason[0]) lap_row_note(row, "clock: wall spans are used: %s", l->clock_reason);
+    if (!l->warmup_auto) return;
+    char first[64] = "";
+    if (l->warmup_first_ratio.has)
+        snprintf(first, sizeof first, "; the first run took %.2f x the steady time",
+                 l->warmup_first_ratio.value);
+    if (l->warmup_steady)
+        lap_row_note(row, "warm-up: steady after %zu runs (%.2f s)%s", l->warmup_n, l->warmup_s,
+                     first);
+    else
+        lap_row_note(row, "warm-up: never steady in %zu runs (%.2f s)%s", l->warmup_n, l->warmup_s,
+                     first);
+}
+
+static void note_end(lap_row *row) {
+    const lap_latency *l = &row->latency;
     if (l->interrupted)
         lap_row_note(row, "interrupted after %zu of %zu repetitions", l->n, l->planned);
     else if (l->time_limit)
         lap_row_note(row, "max_seconds ended it after %zu of %zu repetitions", l->n, l->planned);
+    if (l->noise_target > 0 && l->has && strcmp(l->ended, "noise_target") != 0)
+        lap_row_note(row, "noise target missed: standard error %.3g %% of the mean, wanted %.3g %%",
+                     l->noise.value * 100, l->noise_target * 100);
+    if (l->passes > 1 && l->passes_reason[0])
+        lap_row_note(row, "%zu passes make one sample: %s", l->passes, l->passes_reason);
+}
+
+static void note_latency(lap_row *row) {
+    const lap_latency *l = &row->latency;
+    size_t bad = l->untimed_bad + row->floor.bad_stamps;
+    if (bad > 0) lap_row_note(row, "%zu bad device time stamps before the timed runs", bad);
+    if (l->clock_reason[0])
+        lap_row_note(row, "clock: wall, because %s; not comparable with rows timed by events",
+                     l->clock_reason);
+    note_warm_up(row);
+    note_end(row);
     if (!l->has) return;
     size_t n = l->stats.n;
     if (!l->stats.std.has) lap_row_note(row, "no standard deviation: n = %zu", n);
@@ -39,6 +70,23 @@ static void note_latency(lap_row *row) {
         lap_row_note(row, "no p95, p99: n < %d (n = %zu)", LAP_MIN_N_P95, n);
     else if (!l->stats.p99.has)
         lap_row_note(row, "no p99: n < %d (n = %zu)", LAP_MIN_N_P99, n);
+}
+
+/* The verdict, where it is not a good one. */
+static void note_verdict(lap_row *row) {
+    lap_verdict_decide(row);
+    if (row->verdict == LAP_VERDICT_NONE || row->verdict == LAP_VERDICT_STABLE) return;
+    lap_row_note(row, "%s: %s; %s", lap_verdict_name(row->verdict), row->verdict_reason,
+                 row->verdict_advice);
+}
+
+/* Energy of the timed blocks over all images computed in them. */
+static void derive_energy(lap_row *row) {
+    const lap_latency *l = &row->latency;
+    row->energy_j = lap_none();
+    if (!l->has) return;
+    double images = (double)l->n * (double)l->passes * (double)row->batch;
+    row->energy_j = lap_ratio(row->telemetry.energy_j, lap_some(images));
 }
 
 /* The search and the final measurement time the same thing; where they differ much, something else
@@ -102,7 +150,9 @@ void lap_row_finish(lap_row *row) {
     row->throughput.flops_per_s = rate.has ? lap_some(rate.value * flops) : lap_none();
     check_ceiling(row, "throughput", row->throughput.flops_per_s);
     derive_layers(row, batch);
+    derive_energy(row);
     note_latency(row);
+    note_verdict(row);
     note_throughput(row);
     note_disagreement(row);
 }

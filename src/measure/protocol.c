@@ -1,6 +1,7 @@
 /* The latency protocol (see protocol.h). Knows a workload and a timing, no device and no network;
  * keeps every sample and throws away no time. */
 #include "measure/protocol.h"
+#include "measure/protocol_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,14 +14,17 @@ enum { RUNS_PER_WAIT = 128 };
 /* Device clock and host clock may drift apart by this much. */
 static const double CLOCK_DRIFT = 1.05;
 /* Below this difference a wall span may be much longer than a device span: submission and waking
- * up cost something. Above it, with this ratio, the device's clock ticks in another unit. */
-static const double OVERHEAD_S = 2e-3, UNIT_RATIO = 3.0;
+ * up cost something. Above it, with this ratio, the device's clock ticks in another unit. Where the
+ * overhead was measured, it is 10 times that, within bounds. */
+static const double OVERHEAD_S = 2e-3, OVERHEAD_LEAST_S = 1e-4, OVERHEAD_TIMES = 10,
+                    UNIT_RATIO = 3.0;
 
-static bool stopped(const lap_latency_options *options) {
+bool lap_latency_stopped(const lap_latency_options *options) {
     return options->interrupted && options->interrupted(options->context);
 }
 
-static void tell(const lap_latency_options *options, const char *what, size_t done, size_t total) {
+void lap_latency_tell(const lap_latency_options *options, const char *what, size_t done,
+                      size_t total) {
     if (options->progress) options->progress(options->context, what, done, total);
 }
 
@@ -41,115 +45,175 @@ lap_status lap_measure_once(const lap_workload *workload, const lap_timing *timi
     return LAP_OK;
 }
 
-static lap_status repeat_once(const lap_workload *workload, const lap_timing *timing,
-                              lap_latency *out, lap_sample *sample, lap_error *err) {
+static double resolution(const lap_latency_run *run) {
+    return run->options.tick_s > 0 ? run->options.tick_s : run->timing.resolution_s;
+}
+
+lap_status lap_latency_sample(lap_latency_run *run, size_t passes, lap_sample *sample,
+                              lap_span_fault *fault, lap_error *err) {
+    const lap_timing *timing = &run->timing;
     void *context = timing->context;
     double a = timing->now(context);
     LAP_TRY(timing->before(context, err));
-    LAP_TRY(workload->run(workload->context, err));
+    for (size_t i = 0; i < passes; i++)
+        LAP_TRY(run->workload.run(run->workload.context, err));
     LAP_TRY(timing->after(context, err));
     double b = timing->now(context);
     LAP_TRY(timing->finish(context, err));
     double c = timing->now(context);
 
-    *sample = (lap_sample){.wall_s = c - a, .submit_s = b - a};
-    double device_s = 0;
+    double wall_s = c - a, device_s = 0, each = (double)passes;
+    *sample =
+        (lap_sample){.wall_s = wall_s / each, .submit_s = (b - a) / each, .at_s = a - run->origin};
     lap_error detail = {0}; /* a bad stamp is counted, not reported as an error */
     lap_status status = timing->elapsed(context, &device_s, &detail);
     if (status != LAP_OK && status != LAP_E_TIMER) {
         if (err) *err = detail;
         return status;
     }
-    double slack = 2 * timing->resolution_s + 1e-6;
+    double slack = 2 * resolution(run) + 1e-6;
+    *fault = LAP_SPAN_GOOD;
     if (status == LAP_E_TIMER || !(device_s > 0) || !isfinite(device_s))
-        out->bad_stamps++;
-    else if (device_s > sample->wall_s * CLOCK_DRIFT + slack)
-        out->impossible++;
+        *fault = LAP_SPAN_BAD;
+    else if (device_s > wall_s * CLOCK_DRIFT + slack)
+        *fault = LAP_SPAN_IMPOSSIBLE;
     else
-        sample->device_s = lap_some(device_s);
+        sample->device_s = lap_some(device_s / each);
     return LAP_OK;
 }
 
-/* ---- warm-up and repetitions ---------------------------------------------------------------- */
+/* ---- repetitions ---------------------------------------------------------------------------- */
 
-static lap_status warm_up(const lap_workload *workload, const lap_timing *timing,
-                          const lap_latency_options *options, lap_latency *out, lap_error *err) {
-    double start = timing->now(timing->context), spent = 0;
-    while (out->warmup_n < options->warmup_count || spent < options->warmup_seconds) {
-        if (stopped(options))
-            return interrupted_error(err, "warm-up", out->warmup_n, options->warmup_count);
-        if (options->max_seconds > 0 && out->warmup_n > 0 && spent >= options->max_seconds) break;
-        double wall_s;
-        LAP_TRY(lap_measure_once(workload, timing, &wall_s, err));
-        out->warmup_n++;
-        double now_spent = timing->now(timing->context) - start;
-        /* A clock that stands still must not make the warm-up endless. */
-        if (!(now_spent > spent) && out->warmup_n >= options->warmup_count) break;
-        spent = now_spent;
-        tell(options, "warm-up", out->warmup_n,
-             options->warmup_seconds > 0 ? 0 : options->warmup_count);
-    }
-    out->warmup_s = spent;
-    return LAP_OK;
-}
-
-static bool reserve(lap_latency *out, size_t *capacity) {
-    if (out->n < *capacity) return true;
-    size_t more = *capacity ? *capacity * 2 : 128;
+static bool reserve(lap_latency_run *run) {
+    lap_latency *out = run->out;
+    if (out->n < run->capacity) return true;
+    size_t more = run->capacity ? run->capacity * 2 : 128;
     if (more > SIZE_MAX / sizeof *out->samples) return false;
     lap_sample *samples = realloc(out->samples, more * sizeof *samples);
     if (!samples) return false;
     out->samples = samples;
-    *capacity = more;
+    run->capacity = more;
     return true;
 }
 
-static lap_status repeat(const lap_workload *workload, const lap_timing *timing,
-                         const lap_latency_options *options, lap_latency *out, lap_error *err) {
-    size_t capacity = 0;
-    double start = timing->now(timing->context);
-    while (out->n < options->repetitions) {
-        if (stopped(options)) {
-            out->interrupted = true;
-            return interrupted_error(err, "repetitions", out->n, options->repetitions);
-        }
-        double spent = timing->now(timing->context) - start;
-        if (options->max_seconds > 0 && out->n > 0 && spent >= options->max_seconds) {
-            out->time_limit = true;
+static lap_status add_sample(lap_latency_run *run, lap_error *err) {
+    lap_latency *out = run->out;
+    lap_span_fault fault;
+    if (!reserve(run))
+        return LAP_FAIL(err, LAP_E_NOMEM, "no memory for more than %zu samples", out->n);
+    LAP_TRY(lap_latency_sample(run, out->passes, &out->samples[out->n], &fault, err));
+    out->bad_stamps += fault == LAP_SPAN_BAD;
+    out->impossible += fault == LAP_SPAN_IMPOSSIBLE;
+    out->n++;
+    lap_latency_tell(&run->options, "repetitions", out->n, run->options.repetitions);
+    return LAP_OK;
+}
+
+static lap_status summarise(lap_latency_run *run, lap_error *err);
+
+/* Looked at whenever the samples have grown by a tenth: their statistics cost a sort. */
+static lap_status quiet_enough(lap_latency_run *run, bool *quiet, lap_error *err) {
+    const lap_latency_options *o = &run->options;
+    lap_latency *out = run->out;
+    *quiet = false;
+    if (!(o->noise_target > 0) || out->n < o->min_samples || out->n < run->next_check)
+        return LAP_OK;
+    run->next_check = out->n + out->n / 10 + 1;
+    LAP_TRY(summarise(run, err));
+    *quiet = out->noise.has && out->noise.value <= o->noise_target;
+    return LAP_OK;
+}
+
+static void ended(lap_latency *out, const char *why) {
+    snprintf(out->ended, sizeof out->ended, "%s", why);
+}
+
+static lap_status take_block(lap_latency_run *run, size_t count, bool *done, lap_error *err) {
+    const lap_latency_options *o = &run->options;
+    lap_latency *out = run->out;
+    double start = run->timing.now(run->timing.context), before = out->timed_s;
+    for (size_t i = 0;; i++) {
+        bool quiet;
+        LAP_TRY(quiet_enough(run, &quiet, err));
+        if (quiet) {
+            ended(out, "noise_target");
             break;
         }
-        if (!reserve(out, &capacity))
-            return LAP_FAIL(err, LAP_E_NOMEM, "no memory for more than %zu samples", out->n);
-        LAP_TRY(repeat_once(workload, timing, out, &out->samples[out->n], err));
-        out->n++;
-        tell(options, "repetitions", out->n, options->repetitions);
+        if (out->n >= o->repetitions) {
+            ended(out, o->noise_target > 0 ? "max_samples" : "fixed");
+            break;
+        }
+        if (o->max_seconds > 0 && out->n > 0 && out->timed_s >= o->max_seconds) {
+            out->time_limit = true;
+            ended(out, "max_seconds");
+            break;
+        }
+        if (i == count) return LAP_OK;
+        if (lap_latency_stopped(o)) {
+            out->interrupted = true;
+            return interrupted_error(err, "repetitions", out->n, o->repetitions);
+        }
+        LAP_TRY(add_sample(run, err));
+        out->timed_s = before + (run->timing.now(run->timing.context) - start);
+    }
+    *done = true;
+    return LAP_OK;
+}
+
+static lap_status rewarm(lap_latency_run *run, lap_error *err) {
+    double start = run->timing.now(run->timing.context), wall_s;
+    if (run->out->blocks == 0 || !(run->options.rewarm_seconds > 0)) return LAP_OK;
+    for (int i = 0; i < LAP_WARMUP_MOST; i++) {
+        LAP_TRY(lap_measure_once(&run->workload, &run->timing, &wall_s, err));
+        if (run->timing.now(run->timing.context) - start >= run->options.rewarm_seconds) break;
     }
     return LAP_OK;
 }
 
+lap_status lap_latency_block(lap_latency_run *run, size_t count, bool *done, lap_error *err) {
+    *done = false;
+    LAP_TRY(rewarm(run, err));
+    run->out->blocks++;
+    lap_telemetry_resume(run->options.telemetry);
+    lap_status status = take_block(run, count, done, err);
+    lap_telemetry_pause(run->options.telemetry);
+    return status;
+}
+
 /* ---- which clock ---------------------------------------------------------------------------- */
 
-static void decide_clock(lap_latency *out) {
+static double most_overhead(const lap_latency_run *run) {
+    double times = run->options.overhead_s.value * OVERHEAD_TIMES;
+    if (!run->options.overhead_s.has || times > OVERHEAD_S) return OVERHEAD_S;
+    return times > OVERHEAD_LEAST_S ? times : OVERHEAD_LEAST_S;
+}
+
+static void decide_clock(const lap_latency_run *run) {
+    lap_latency *out = run->out;
     char *reason = out->clock_reason;
     size_t size = sizeof out->clock_reason;
     double wall = out->wall.p50.value, device = out->device.p50.value;
+    double between = (wall - device) * (double)out->passes;
     out->clock = LAP_CLOCK_WALL;
+    reason[0] = '\0';
     if (out->bad_stamps > 0)
         snprintf(reason, size, "%zu of %zu device time stamps were missing, zero or reversed",
                  out->bad_stamps, out->n);
     else if (out->impossible > 0)
         snprintf(reason, size, "%zu of %zu device spans were longer than the wall span around them",
                  out->impossible, out->n);
-    else if (wall > device * UNIT_RATIO && wall - device > OVERHEAD_S)
+    else if (wall > device * UNIT_RATIO && between > most_overhead(run))
         snprintf(reason, size,
                  "the median device span is %.1f times shorter than the wall span, more than "
                  "overhead explains",
                  wall / device);
     else
         out->clock = LAP_CLOCK_DEVICE;
+    out->comparable = out->clock == LAP_CLOCK_DEVICE;
 }
 
-static lap_status summarise(lap_latency *out, lap_error *err) {
+static lap_status summarise(lap_latency_run *run, lap_error *err) {
+    lap_latency *out = run->out;
     size_t n = out->n, good = 0;
     out->has = n > 0;
     if (n == 0) return LAP_OK;
@@ -166,31 +230,65 @@ static lap_status summarise(lap_latency *out, lap_error *err) {
     if (status == LAP_OK) status = lap_stats_compute(x, good, &out->device, err);
     free(x);
     LAP_TRY(status);
-    decide_clock(out);
+    decide_clock(run);
     out->stats = out->clock == LAP_CLOCK_WALL ? out->wall : out->device;
+    out->noise = lap_relative_error(&out->stats);
     return LAP_OK;
 }
 
 /* ---- public --------------------------------------------------------------------------------- */
 
-lap_status lap_measure_latency(const lap_workload *workload, const lap_timing *timing,
-                               const lap_latency_options *options, lap_latency *out,
-                               lap_error *err) {
-    memset(out, 0, sizeof *out);
+static lap_status check_options(const lap_workload *workload, const lap_timing *timing,
+                                const lap_latency_options *options, lap_error *err) {
     if (!workload || !workload->run || !timing || !timing->now)
         return LAP_FAIL(err, LAP_E_ARG, "latency: a workload and an open timing are needed");
     if (options->repetitions == 0)
         return LAP_FAIL(err, LAP_E_ARG, "latency: repetitions is 0, at least 1 is needed");
+    return LAP_OK;
+}
+
+lap_status lap_latency_begin(lap_latency_run *run, const lap_workload *workload,
+                             const lap_timing *timing, const lap_latency_options *options,
+                             lap_latency *out, lap_error *err) {
+    memset(out, 0, sizeof *out);
+    memset(run, 0, sizeof *run);
+    run->out = out;
+    LAP_TRY(check_options(workload, timing, options, err));
+    run->workload = *workload;
+    run->timing = *timing;
+    run->options = *options;
+    run->origin = timing->now(timing->context);
     out->planned = options->repetitions;
-    lap_status status = warm_up(workload, timing, options, out, err);
-    if (status == LAP_OK) status = repeat(workload, timing, options, out, err);
-    if (status == LAP_E_INTERRUPTED) out->interrupted = true;
+    out->passes = options->passes > 0 ? options->passes : 1;
+    bool noise = options->noise_target > 0;
+    snprintf(out->stop, sizeof out->stop, "%s", noise ? "relative_noise" : "fixed");
+    out->noise_target = noise ? options->noise_target : 0;
+    LAP_TRY(lap_latency_warm_up(run, err));
+    return options->passes_auto ? lap_latency_calibrate(run, resolution(run), err) : LAP_OK;
+}
+
+lap_status lap_latency_end(lap_latency_run *run, lap_status status, lap_error *err) {
+    lap_latency *out = run->out;
+    if (status == LAP_E_INTERRUPTED) {
+        out->interrupted = true;
+        ended(out, "interrupted");
+    }
     if (status == LAP_OK || status == LAP_E_INTERRUPTED) {
-        lap_status summary = summarise(out, err);
+        lap_status summary = summarise(run, err);
         if (summary != LAP_OK) status = summary;
     }
     if (status != LAP_OK && status != LAP_E_INTERRUPTED) lap_latency_free(out);
     return status;
+}
+
+lap_status lap_measure_latency(const lap_workload *workload, const lap_timing *timing,
+                               const lap_latency_options *options, lap_latency *out,
+                               lap_error *err) {
+    lap_latency_run run;
+    lap_status status = lap_latency_begin(&run, workload, timing, options, out, err);
+    for (bool done = false; status == LAP_OK && !done;)
+        status = lap_latency_block(&run, options->repetitions, &done, err);
+    return lap_latency_end(&run, status, err);
 }
 
 lap_status lap_measure_batches(const lap_workload *workload, const lap_timing *timing,

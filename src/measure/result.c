@@ -118,6 +118,7 @@ static lap_row_status status_of(lap_status cause) {
 static void remove_times(lap_row *row) {
     lap_latency_free(&row->latency);
     lap_throughput_free(&row->throughput);
+    memset(&row->telemetry, 0, sizeof row->telemetry); /* of runs that count for nothing */
     row->fps = row->flops_per_s = lap_none();
     row->cold.first_s = lap_none(); /* the first wrong inference is no faster than the others */
     for (size_t i = 0; i < row->layer_count; i++) {

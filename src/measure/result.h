@@ -10,7 +10,10 @@
 #define LAP_MEASURE_RESULT_H
 
 #include "device/device.h"
+#include "measure/floor.h"
 #include "measure/stats.h"
+#include "measure/telemetry.h"
+#include "measure/verdict.h"
 #include <stdint.h>
 
 typedef enum lap_row_status {
@@ -47,11 +50,12 @@ typedef struct lap_row_cold {
 } lap_row_cold;
 
 /* One repetition: A host clock, D event, work enqueued, E event, B host clock, wait, C host clock.
- */
+ * Where several passes make one sample, the spans are those of the sample over the passes. */
 typedef struct lap_sample {
     lap_optional device_s; /* E - D; absent when a stamp was missing, zero or reversed */
     double wall_s;         /* C - A */
     double submit_s;       /* B - A */
+    double at_s;           /* A, since the row's warm-up began */
 } lap_sample;
 
 typedef enum lap_clock_kind { LAP_CLOCK_DEVICE = 0, LAP_CLOCK_WALL } lap_clock_kind;
@@ -59,13 +63,28 @@ typedef enum lap_clock_kind { LAP_CLOCK_DEVICE = 0, LAP_CLOCK_WALL } lap_clock_k
 const char *lap_clock_kind_name(lap_clock_kind clock); /* "device", "wall" */
 
 typedef struct lap_latency {
-    bool has;            /* at least one sample */
-    lap_sample *samples; /* every repetition, in order */
-    size_t n;            /* samples kept */
-    size_t planned;      /* repetitions asked for; n < planned: stopped early or interrupted */
+    bool has;                /* at least one sample */
+    lap_sample *samples;     /* every repetition, in order */
+    size_t n;                /* samples kept */
+    size_t planned;          /* repetitions asked for (stop = relative_noise: the most allowed);
+                                n < planned: stopped early or interrupted */
+    size_t passes;           /* of the network in one sample; at least 1 */
+    char passes_reason[160]; /* why more than one; "" for one */
+    double burn_in_s;        /* spent before the warm-up */
     size_t warmup_n;
     double warmup_s;
+    bool warmup_auto, warmup_steady; /* steady is meaningful with auto only */
+    lap_optional warmup_first_ratio; /* first span / median of the last window; auto only */
+    char stop[20];                   /* "fixed", "relative_noise" */
+    char ended[20];      /* "fixed", "noise_target", "max_samples", "max_seconds", "interrupted" */
+    lap_optional noise;  /* standard error of the mean over the mean, of `stats` */
+    double noise_target; /* 0 with stop = fixed */
+    double timed_s;      /* host time of all timed blocks */
+    size_t blocks;       /* timed blocks; more than 1 when interleaved with other rows */
+    bool interleaved;
+    bool comparable;        /* with rows timed by device events: the clock is the device's */
     size_t bad_stamps;      /* samples whose stamps were missing, zero or reversed */
+    size_t untimed_bad;     /* the same in warm-up and calibration, where they cost no sample */
     size_t impossible;      /* samples whose device span was longer than the wall span around it */
     bool time_limit;        /* max_seconds ended it */
     bool interrupted;       /* the user ended it */
@@ -126,6 +145,11 @@ typedef struct lap_row {
     lap_row_cold cold;
     lap_latency latency;
     lap_throughput throughput;
+    lap_floor floor;                 /* of the route: timer resolution, empty kernel */
+    lap_telemetry_summary telemetry; /* of the timed blocks */
+    lap_optional energy_j;           /* per image; derived by lap_row_finish */
+    lap_verdict verdict;             /* derived by lap_row_finish; none without latency */
+    char verdict_reason[256], verdict_advice[256];
     lap_row_work work;
     lap_optional fps;         /* batch / mean latency */
     lap_optional flops_per_s; /* work.flops * batch / mean latency */

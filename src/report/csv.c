@@ -57,7 +57,28 @@ static const char *const header[] = {"status",
                                      "flops",
                                      "fvcore_flops",
                                      "flops_per_s",
-                                     "notes"};
+                                     "notes",
+                                     "verdict",
+                                     "mad_s",
+                                     "mean_ci_low_s",
+                                     "mean_ci_high_s",
+                                     "p50_ci_low_s",
+                                     "p50_ci_high_s",
+                                     "outliers",
+                                     "drift_relative",
+                                     "drift_p",
+                                     "comparable",
+                                     "passes_per_sample",
+                                     "order",
+                                     "timer_s",
+                                     "empty_device_s",
+                                     "empty_wall_s",
+                                     "clock_min_mhz",
+                                     "clock_max_mhz",
+                                     "temperature_c",
+                                     "power_w",
+                                     "energy_per_image_j",
+                                     "throttled_share"};
 
 enum { COLUMNS = sizeof header / sizeof header[0] };
 
@@ -156,6 +177,39 @@ static void add_notes(record *r, const lap_row *row) {
     lap_text_free(&notes);
 }
 
+static void add_interval(record *r, lap_interval i) {
+    add_real(r, i.has ? lap_some(i.low) : lap_none());
+    add_real(r, i.has ? lap_some(i.high) : lap_none());
+}
+
+/* How far the latency can be believed. */
+static void add_trust(record *r, const lap_row *row) {
+    const lap_latency *l = &row->latency;
+    const lap_stats *s = &l->stats;
+    const lap_telemetry_summary *t = &row->telemetry;
+    lap_optional outliers = lap_some((double)(s->outliers_low + s->outliers_high));
+    double timer = lap_floor_resolution(&row->floor);
+    add_text(r, lap_verdict_name(row->verdict));
+    add_real(r, s->mad);
+    add_interval(r, s->mean_ci);
+    add_interval(r, s->p50_ci);
+    add_real(r, s->has_outliers ? outliers : lap_none());
+    add_real(r, s->drift.has ? lap_some(s->drift.relative) : lap_none());
+    add_real(r, s->drift.has ? lap_some(s->drift.p) : lap_none());
+    add_text(r, !l->has ? "" : l->comparable ? "yes" : "no");
+    add_count(r, l->passes);
+    add_text(r, !l->has ? "" : l->interleaved ? "interleaved" : "sequential");
+    add_real(r, timer > 0 ? lap_some(timer) : lap_none());
+    add_real(r, row->floor.device_s);
+    add_real(r, row->floor.wall_s);
+    add_real(r, t->clock_min_mhz);
+    add_real(r, t->clock_max_mhz);
+    add_real(r, t->temperature_c);
+    add_real(r, t->power_w);
+    add_real(r, row->energy_j);
+    add_real(r, t->throttled_share);
+}
+
 static void add_row(lap_text *out, const lap_row *row) {
     record r = {.out = out};
     add_identity(&r, row);
@@ -174,6 +228,7 @@ static void add_row(lap_text *out, const lap_row *row) {
     add_count(&r, row->work.fvcore_flops);
     add_real(&r, row->flops_per_s);
     add_notes(&r, row);
+    add_trust(&r, row);
     lap_text_add(out, "\r\n");
 }
 

@@ -171,6 +171,8 @@ void lap_cells_fill(const lap_row *row, bool utf8, lap_cells *out) {
     snprintf(out->precision, sizeof out->precision, "%s", row->precision);
     snprintf(out->batch, sizeof out->batch, "%llu", (unsigned long long)row->batch);
     snprintf(out->status, sizeof out->status, "%s", lap_row_status_name(row->status));
+    const char *verdict = lap_verdict_name(row->verdict);
+    snprintf(out->verdict, sizeof out->verdict, "%s", verdict[0] ? verdict : "-");
     latency_cell(row, row->modes & LAP_MODE_LATENCY ? absent : "-", utf8, out);
     throughput_cell(row, row->modes & LAP_MODE_THROUGHPUT ? absent : "-", out);
     verified_cell(row, absent, out);

@@ -20,6 +20,7 @@ typedef struct lap_cells {
     char throughput[48];  /* "12000 @ 256" */
     char flops_per_s[24]; /* "14.5T" */
     char verified[32];    /* "2.1e-07", "yes", "no" */
+    char verdict[16];     /* "stable", "-" without latency */
     char status[16];      /* "ok" */
 } lap_cells;
 

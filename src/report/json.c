@@ -140,7 +140,7 @@ static json_t *cold_value(builder *b, const lap_row_cold *c) {
     return o;
 }
 
-enum span { SPAN_DEVICE, SPAN_WALL, SPAN_SUBMIT };
+enum span { SPAN_DEVICE, SPAN_WALL, SPAN_SUBMIT, SPAN_AT };
 
 static json_t *samples_value(builder *b, const lap_latency *l, enum span span) {
     json_t *a = json_array();
@@ -148,10 +148,61 @@ static json_t *samples_value(builder *b, const lap_latency *l, enum span span) {
         const lap_sample *s = &l->samples[i];
         lap_optional value = span == SPAN_DEVICE ? s->device_s
                              : span == SPAN_WALL ? lap_some(s->wall_s)
+                             : span == SPAN_AT   ? lap_some(s->at_s)
                                                  : lap_some(s->submit_s);
         push(b, a, real_value(value));
     }
     return a;
+}
+
+static json_t *interval_value(builder *b, lap_interval i) {
+    if (!i.has) return json_null();
+    json_t *a = json_array();
+    push(b, a, real_value(lap_some(i.low)));
+    push(b, a, real_value(lap_some(i.high)));
+    return a;
+}
+
+static json_t *drift_value(builder *b, const lap_drift *d) {
+    if (!d->has) return json_null();
+    json_t *o = json_object();
+    set_real(b, o, "rho", lap_some(d->rho));
+    set_real(b, o, "p", lap_some(d->p));
+    set_real(b, o, "relative", lap_some(d->relative));
+    return o;
+}
+
+static json_t *modes_found_value(builder *b, const lap_modes *m) {
+    if (!m->has) return json_null();
+    json_t *o = json_object();
+    set_real(b, o, "share", lap_some(m->share));
+    set_real(b, o, "low_s", lap_some(m->low));
+    set_real(b, o, "high_s", lap_some(m->high));
+    set_real(b, o, "upper_part", lap_some(m->upper_part));
+    return o;
+}
+
+/* Percentiles with fewer than five samples beyond them. */
+static json_t *starred_value(builder *b, const lap_stats *s) {
+    json_t *a = json_array();
+    if (s->p90.has && s->n < LAP_STAR_N_P90) push(b, a, json_string("p90_s"));
+    if (s->p95.has && s->n < LAP_STAR_N_P95) push(b, a, json_string("p95_s"));
+    if (s->p99.has && s->n < LAP_STAR_N_P99) push(b, a, json_string("p99_s"));
+    return a;
+}
+
+static void set_more_stats(builder *b, json_t *o, const lap_stats *s) {
+    set_real(b, o, "mad_s", s->mad);
+    set(b, o, "mean_ci_s", interval_value(b, s->mean_ci));
+    set(b, o, "p50_ci_s", interval_value(b, s->p50_ci));
+    set_real(b, o, "autocorrelation", s->autocorrelation);
+    set_real(b, o, "ci_widening", s->n > 0 ? lap_some(s->widening) : lap_none());
+    lap_optional low = lap_some((double)s->outliers_low), high = lap_some((double)s->outliers_high);
+    set_real(b, o, "outliers_low", s->has_outliers ? low : lap_none());
+    set_real(b, o, "outliers_high", s->has_outliers ? high : lap_none());
+    set(b, o, "starred", starred_value(b, s));
+    set(b, o, "drift", drift_value(b, &s->drift));
+    set(b, o, "split", modes_found_value(b, &s->modes));
 }
 
 static void set_stats(builder *b, json_t *o, const lap_stats *s) {
@@ -170,9 +221,23 @@ static json_t *latency_value(builder *b, const lap_latency *l, bool samples) {
     json_t *o = json_object();
     set_count(b, o, "n", l->stats.n);
     set_stats(b, o, &l->stats);
+    set_more_stats(b, o, &l->stats);
     set_text(b, o, "clock", lap_clock_kind_name(l->clock));
     set_known(b, o, "clock_reason", l->clock_reason);
     set_count(b, o, "planned", l->planned);
+    set_flag(b, o, "comparable", l->comparable);
+    set_count(b, o, "passes_per_sample", l->passes);
+    set_known(b, o, "passes_reason", l->passes_reason);
+    set_known(b, o, "stop", l->stop);
+    set_known(b, o, "ended", l->ended);
+    set_real(b, o, "noise_target", l->noise_target > 0 ? lap_some(l->noise_target) : lap_none());
+    set_real(b, o, "relative_noise", l->noise);
+    set_text(b, o, "order", l->interleaved ? "interleaved" : "sequential");
+    set_count(b, o, "blocks", l->blocks);
+    set_real(b, o, "timed_s", lap_some(l->timed_s));
+    set_real(b, o, "burn_in_s", lap_some(l->burn_in_s));
+    set(b, o, "warmup_steady", l->warmup_auto ? json_boolean(l->warmup_steady) : json_null());
+    set_real(b, o, "warmup_first_ratio", l->warmup_first_ratio);
     set_count(b, o, "warmup_n", l->warmup_n);
     set_real(b, o, "warmup_s", lap_some(l->warmup_s));
     set_count(b, o, "bad_stamps", l->bad_stamps);
@@ -199,6 +264,55 @@ static json_t *spans_value(builder *b, const lap_latency *l, bool samples) {
     set(b, o, "submit_samples_s", samples ? samples_value(b, l, SPAN_SUBMIT) : json_null());
     set(b, o, "wall_samples_s", samples ? samples_value(b, l, SPAN_WALL) : json_null());
     set(b, o, "device_samples_s", samples ? samples_value(b, l, SPAN_DEVICE) : json_null());
+    set(b, o, "at_samples_s", samples ? samples_value(b, l, SPAN_AT) : json_null());
+    return o;
+}
+
+static json_t *timer_value(builder *b, const lap_floor *f) {
+    if (!f->has) return json_null();
+    json_t *o = json_object();
+    set_real(b, o, "claimed_s", f->claimed_s);
+    set_real(b, o, "measured_s", f->measured_s);
+    set_real(b, o, "host_s", f->host_s);
+    set_real(b, o, "empty_device_s", f->device_s);
+    set_real(b, o, "empty_wall_s", f->wall_s);
+    set_real(b, o, "empty_submit_s", f->submit_s);
+    set_count(b, o, "bad_stamps", f->bad_stamps);
+    return o;
+}
+
+static void set_switch(builder *b, json_t *o, const char *key, lap_optional value) {
+    set(b, o, key, value.has ? json_boolean(value.value > 0) : json_null());
+}
+
+static json_t *telemetry_value(builder *b, const lap_row *row) {
+    const lap_telemetry_summary *t = &row->telemetry;
+    if (!t->has) return json_null();
+    json_t *o = json_object();
+    set_text(b, o, "source", t->source);
+    set_count(b, o, "samples", t->samples);
+    set_real(b, o, "seconds", lap_some(t->seconds));
+    set_real(b, o, "clock_min_mhz", t->clock_min_mhz);
+    set_real(b, o, "clock_mean_mhz", t->clock_mean_mhz);
+    set_real(b, o, "clock_max_mhz", t->clock_max_mhz);
+    set_real(b, o, "memory_clock_mhz", t->memory_clock_mhz);
+    set_real(b, o, "temperature_c", t->temperature_c);
+    set_real(b, o, "power_w", t->power_w);
+    set_real(b, o, "energy_per_image_j", row->energy_j);
+    set_real(b, o, "throttled_share", t->throttled_share);
+    set_known(b, o, "throttle_reasons", t->reasons);
+    set_switch(b, o, "persistence", t->persistence);
+    set_switch(b, o, "ecc", t->ecc);
+    set_real(b, o, "other_processes", t->other_processes);
+    return o;
+}
+
+static json_t *verdict_value(builder *b, const lap_row *row) {
+    if (row->verdict == LAP_VERDICT_NONE) return json_null();
+    json_t *o = json_object();
+    set_text(b, o, "word", lap_verdict_name(row->verdict));
+    set_known(b, o, "reason", row->verdict_reason);
+    set_known(b, o, "advice", row->verdict_advice);
     return o;
 }
 
@@ -286,6 +400,9 @@ static json_t *row_value(builder *b, const lap_row *row, bool samples) {
     set(b, o, "cold", cold_value(b, &row->cold));
     set(b, o, "latency", latency_value(b, &row->latency, samples));
     set(b, o, "spans", spans_value(b, &row->latency, samples));
+    set(b, o, "timer", timer_value(b, &row->floor));
+    set(b, o, "telemetry", telemetry_value(b, row));
+    set(b, o, "verdict", verdict_value(b, row));
     set_real(b, o, "fps", row->fps);
     set(b, o, "throughput", throughput_value(b, &row->throughput));
     set(b, o, "work", work_value(b, &row->work));
@@ -332,6 +449,32 @@ static json_t *config_value(builder *b, const lap_report *report) {
     return o;
 }
 
+/* The devices of the rows, each once. */
+static json_t *devices_value(builder *b, const lap_report *report) {
+    json_t *a = json_array();
+    for (size_t i = 0; i < report->row_count; i++) {
+        const lap_row *row = &report->rows[i];
+        bool known = false;
+        for (size_t k = 0; k < json_array_size(a) && !known; k++) {
+            json_t *other = json_object_get(json_array_get(a, k), "selector");
+            known = other && json_is_string(other) &&
+                    strcmp(json_string_value(other), row->device.selector) == 0;
+        }
+        if (known) continue;
+        /* The row of it that has the floor, if any. */
+        const lap_floor *floor = &row->floor;
+        for (size_t k = i; k < report->row_count && !floor->has; k++)
+            if (strcmp(report->rows[k].device.selector, row->device.selector) == 0)
+                floor = &report->rows[k].floor;
+        json_t *o = json_object();
+        set_text(b, o, "selector", row->device.selector);
+        set_text(b, o, "name", row->device.name);
+        set(b, o, "timer", timer_value(b, floor));
+        push(b, a, o);
+    }
+    return a;
+}
+
 static json_t *document_value(builder *b, const lap_report *report) {
     json_t *o = json_object(), *rows = json_array();
     set_text(b, o, "schema", LAP_SCHEMA);
@@ -339,6 +482,7 @@ static json_t *document_value(builder *b, const lap_report *report) {
     set(b, o, "host", host_value(b, report->host));
     set(b, o, "config", config_value(b, report));
     set_text(b, o, "started", report->started);
+    set(b, o, "devices", devices_value(b, report));
     for (size_t i = 0; i < report->row_count; i++)
         push(b, rows, row_value(b, &report->rows[i], report->samples));
     set(b, o, "rows", rows);

@@ -38,9 +38,9 @@ static void add_cell(lap_text *out, const char *s) {
 static void add_row(lap_text *out, const lap_row *row) {
     lap_cells c;
     lap_cells_fill(row, true, &c);
-    const char *const cells[] = {c.device,     c.route,       c.network,    c.size,
-                                 c.precision,  c.batch,       c.latency_ms, c.fps,
-                                 c.throughput, c.flops_per_s, c.verified,   c.status};
+    const char *const cells[] = {c.device,   c.route,      c.network, c.size,       c.precision,
+                                 c.batch,    c.latency_ms, c.fps,     c.throughput, c.flops_per_s,
+                                 c.verified, c.verdict,    c.status};
     lap_text_add(out, "|");
     for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
         add_cell(out, cells[i]);
@@ -68,9 +68,10 @@ static void add_remarks(lap_text *out, const lap_report *report) {
 }
 
 lap_status lap_report_markdown(const lap_report *report, lap_text *out, lap_error *err) {
-    lap_text_add(out, "| Device | Route | Network | Size | Precision | Batch | Latency (ms, median "
-                      "± std) | FPS | Throughput (images/s @ batch) | FLOP/s | Verified | Status "
-                      "|\n|---|---|---|---|---|--:|--:|--:|--:|--:|--:|---|\n");
+    lap_text_add(out,
+                 "| Device | Route | Network | Size | Precision | Batch | Latency (ms, median "
+                 "± std) | FPS | Throughput (images/s @ batch) | FLOP/s | Verified | Verdict | "
+                 "Status |\n|---|---|---|---|---|--:|--:|--:|--:|--:|--:|---|---|\n");
     for (size_t i = 0; i < report->row_count; i++)
         add_row(out, &report->rows[i]);
     add_remarks(out, report);

@@ -23,6 +23,7 @@ enum {
     COL_THROUGHPUT,
     COL_FLOPS,
     COL_VERIFIED,
+    COL_VERDICT,
     COL_STATUS,
     COL_COUNT
 };
@@ -39,6 +40,7 @@ static const lap_sheet_column result_columns[COL_COUNT] = {
     [COL_THROUGHPUT] = {"Img/s @ batch", true, 13, 1},
     [COL_FLOPS] = {"FLOP/s", true, 6, 8},
     [COL_VERIFIED] = {"Verified", true, 0, 2},
+    [COL_VERDICT] = {"Verdict", false, 0, 1},
     [COL_STATUS] = {"Status", false, 0, 0},
 };
 
@@ -54,6 +56,7 @@ static void row_cells(const lap_cells *c, const char **cells) {
     cells[COL_THROUGHPUT] = c->throughput;
     cells[COL_FLOPS] = c->flops_per_s;
     cells[COL_VERIFIED] = c->verified;
+    cells[COL_VERDICT] = c->verdict;
     cells[COL_STATUS] = c->status;
 }
 

@@ -34,7 +34,7 @@ static bool mentions(const lap_row *row, const char *text) {
 static bool has_bad_stamps(const lap_row *row) {
     for (size_t i = 0; i < row->layer_count; i++)
         if (!row->layers[i].device_s.has) return true;
-    return row->latency.bad_stamps > 0;
+    return row->latency.bad_stamps + row->latency.untimed_bad + row->floor.bad_stamps > 0;
 }
 
 /* What is true of every row, whatever happened. */

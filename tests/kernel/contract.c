@@ -120,6 +120,7 @@ static void parse_entry(const char *s, entry *e) {
             if (!comma) comma = end;
             assert_true(e->arg_count < 16);
             normalise(arg, (size_t)(comma - arg), e->args[e->arg_count], sizeof e->args[0]);
+            if (strcmp(e->args[e->arg_count], "void") == 0) return; /* no arguments at all */
             arg = comma + 1;
         }
         return;
@@ -288,6 +289,7 @@ static void every_source_is_used(void **state) {
                 used |= wanted && strcmp(wanted, stem) == 0 &&
                         (!rows[r]->only || strcmp(rows[r]->only, language) == 0);
             }
+        used |= strcmp(stem, "nop") == 0; /* the launch floor's, which is no row */
         if (!used) fail_msg("%s.%s: no row uses it", stem, language);
     }
 }

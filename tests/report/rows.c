@@ -27,10 +27,12 @@ static void set_latency(lap_row *row, size_t n, double seconds, double d) {
     assert_true(l->samples && x);
     for (size_t i = 0; i < n; i++) {
         x[i] = seconds + (i % 2 ? d : -d);
-        l->samples[i] = (lap_sample){lap_some(x[i]), x[i] * 2, x[i] / 2};
+        l->samples[i] = (lap_sample){lap_some(x[i]), x[i] * 2, x[i] / 2, (double)i};
     }
     l->has = true;
     l->n = l->planned = n;
+    l->passes = 1;
+    l->comparable = true;
     l->warmup_n = 3;
     assert_int_equal(lap_stats_compute(x, n, &l->device, NULL), LAP_OK);
     for (size_t i = 0; i < n; i++)
@@ -76,6 +78,22 @@ static void good_row(lap_row *row) {
                                        .exact_layers = 24,
                                        .real_layers = 24,
                                        .rerun_same = true};
+    row->floor = (lap_floor){.has = true,
+                             .claimed_s = lap_some(5e-7),
+                             .measured_s = lap_some(32e-9),
+                             .host_s = lap_some(2e-8),
+                             .device_s = lap_some(2e-6),
+                             .wall_s = lap_some(1e-5),
+                             .submit_s = lap_some(4e-6)};
+    row->telemetry = (lap_telemetry_summary){.has = true,
+                                             .source = "NVML 580.95.05",
+                                             .samples = 3,
+                                             .seconds = 0.1,
+                                             .clock_min_mhz = lap_some(1980),
+                                             .energy_j = lap_some(70),
+                                             .throttled_share = lap_some(1),
+                                             .reasons = "power cap",
+                                             .ecc = lap_some(1)};
     row->cold = (lap_row_cold){lap_some(0.5), lap_some(1.25), lap_some(0.03), lap_some(0.004)};
     assert_true(lap_row_add_kernel(row, "conv1", "conv_igemm", "BM=64 BN=64", "default"));
     lap_layer layer = {.name = "conv1",

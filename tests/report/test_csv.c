@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS = 64, RECORDS = 16 };
+enum { FIELDS = 96, RECORDS = 16 };
 
 typedef struct sheet {
     char *fields[RECORDS][FIELDS];
@@ -90,7 +90,10 @@ static void header_is_fixed(void **state) {
         "height,width,batch,precision,modes,verified,logits_rel_l2,limit,exact_layers,real_layers,"
         "open_s,build_s,upload_s,first_s,clock,n,mean_s,std_s,min_s,p50_s,p90_s,p95_s,p99_s,max_s,"
         "submit_s,wall_s,device_s,fps,throughput_search,throughput_batch,throughput_batches,"
-        "throughput_images_per_s,macs,flops,fvcore_flops,flops_per_s,notes\r\n");
+        "throughput_images_per_s,macs,flops,fvcore_flops,flops_per_s,notes,verdict,mad_s,"
+        "mean_ci_low_s,mean_ci_high_s,p50_ci_low_s,p50_ci_high_s,outliers,drift_relative,drift_p,"
+        "comparable,passes_per_sample,order,timer_s,empty_device_s,empty_wall_s,clock_min_mhz,"
+        "clock_max_mhz,temperature_c,power_w,energy_per_image_j,throttled_share\r\n");
     lap_text_free(&text);
 }
 

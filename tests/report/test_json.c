@@ -41,7 +41,7 @@ static void keys_are_the_schema(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
     json_t *d = render(&s->report);
-    assert_keys(d, "schema tool host config started rows");
+    assert_keys(d, "schema tool host config started devices rows");
     assert_string_equal(json_string_value(json_object_get(d, "schema")), "warmlap/1");
     assert_keys(json_object_get(d, "tool"), "name version libraries");
     assert_keys(json_object_get(d, "host"), "cpu cores os kernel memory_bytes");
@@ -51,8 +51,8 @@ static void keys_are_the_schema(void **state) {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         assert_keys(json_array_get(json_object_get(d, "rows"), i),
                     "status reason cause backend selector platform device network height width "
-                    "batch precision modes kernels verified cold latency spans fps throughput work "
-                    "flops_per_s layers notes");
+                    "batch precision modes kernels verified cold latency spans timer telemetry "
+                    "verdict fps throughput work flops_per_s layers notes");
         assert_keys(get(d, i, "device"), "name type vendor driver toolchain api uuid pci "
                                          "memory_bytes units clock_mhz");
         assert_keys(get(d, i, "cold"), "open_s build_s upload_s first_s");
@@ -62,11 +62,29 @@ static void keys_are_the_schema(void **state) {
     assert_keys(get(d, 0, "verified"), "passed mode logits_rel_l2 limit exact_layers real_layers "
                                        "first_wrong rerun_same");
     assert_keys(get(d, 0, "latency"),
-                "n mean_s std_s min_s p50_s p90_s p95_s p99_s max_s clock clock_reason planned "
-                "warmup_n warmup_s bad_stamps impossible_spans interrupted samples_s");
+                "n mean_s std_s min_s p50_s p90_s p95_s p99_s max_s mad_s mean_ci_s p50_ci_s "
+                "autocorrelation ci_widening outliers_low outliers_high starred drift split clock "
+                "clock_reason planned comparable passes_per_sample passes_reason stop ended "
+                "noise_target relative_noise order blocks timed_s burn_in_s warmup_steady "
+                "warmup_first_ratio warmup_n warmup_s bad_stamps impossible_spans interrupted "
+                "samples_s");
+    assert_keys(json_object_get(get(d, 0, "latency"), "drift"), "rho p relative");
+    assert_keys(json_object_get(get(d, 0, "latency"), "split"), "share low_s high_s upper_part");
+    assert_keys(get(d, 0, "timer"), "claimed_s measured_s host_s empty_device_s empty_wall_s "
+                                    "empty_submit_s bad_stamps");
+    assert_keys(get(d, 0, "telemetry"),
+                "source samples seconds clock_min_mhz clock_mean_mhz clock_max_mhz "
+                "memory_clock_mhz temperature_c power_w energy_per_image_j throttled_share "
+                "throttle_reasons persistence ecc other_processes");
+    assert_keys(get(d, 0, "verdict"), "word reason advice");
+    assert_true(json_is_null(get(d, 1, "timer")) && json_is_null(get(d, 1, "telemetry")));
+    json_t *devices = json_object_get(d, "devices");
+    assert_int_equal(json_array_size(devices), 4); /* of five rows: cuda:0 has two */
+    assert_keys(json_array_get(devices, 0), "selector name timer");
     assert_keys(get(d, 0, "spans"),
                 "submit_s wall_s device_s submit_mean_s submit_std_s wall_mean_s wall_std_s "
-                "device_mean_s device_std_s submit_samples_s wall_samples_s device_samples_s");
+                "device_mean_s device_std_s submit_samples_s wall_samples_s device_samples_s "
+                "at_samples_s");
     assert_keys(get(d, 0, "throughput"), "search batch images_per_s batches seconds flops_per_s "
                                          "best_batch ended curve");
     assert_keys(json_array_get(json_object_get(get(d, 0, "throughput"), "curve"), 0),
@@ -97,6 +115,15 @@ static void values_are_the_rows(void **state) {
     assert_true(fabs(number(get(d, 0, "spans"), "wall_s") - 500e-6) < 1e-15);
     assert_true(fabs(json_real_value(get(d, 0, "fps")) - 4000) < 1e-6);
     assert_int_equal(number(get(d, 0, "work"), "macs"), 1814073344);
+    json_t *telemetry = get(d, 0, "telemetry");
+    assert_true(number(telemetry, "throttled_share") == 1);
+    /* 70 J over 100 samples of one image */
+    assert_true(fabs(number(telemetry, "energy_per_image_j") - 0.7) < 1e-12);
+    assert_true(json_is_true(json_object_get(telemetry, "ecc")));
+    assert_true(json_is_null(json_object_get(telemetry, "persistence")));
+    assert_string_equal(json_string_value(json_object_get(get(d, 0, "verdict"), "word")),
+                        "throttled");
+    assert_int_equal(json_array_size(json_object_get(l, "starred")), 1); /* p99 of 100 */
     json_t *device = get(d, 0, "device");
     assert_string_equal(json_string_value(json_object_get(device, "uuid")),
                         "00112233-4455-6677-8899-aabbccddeeff");

@@ -48,8 +48,8 @@ static void hundred_columns_hold_everything(void **state) {
     lap_text text = {0};
     const char *p = render(&s->report, NULL, &text);
     /* even with names of 255 characters, only what can be looked up elsewhere is left out */
-    const char *const headers[] = {"Route", "Device",        "Network",  "Size",  "Batch",
-                                   "FPS",   "Img/s @ batch", "Verified", "Status"};
+    const char *const headers[] = {"Route",         "Device",   "Batch",   "FPS",
+                                   "Img/s @ batch", "Verified", "Verdict", "Status"};
     const char *line = strchr(p, '\n') + 1; /* below the title */
     assert_int_equal(strncmp(p, "fp32\n", 5), 0);
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
@@ -66,6 +66,7 @@ static void hundred_columns_hold_everything(void **state) {
     assert_non_null(strstr(p, "12000 @ 256"));
     assert_non_null(strstr(p, "43.5T"));
     assert_non_null(strstr(p, "2.1e-07"));
+    assert_non_null(strstr(p, "throttled"));
     assert_null(strchr(p, '~'));
     /* the last words are the sentence */
     const char *end = "; throughput 12,000 images/s at batch 256.\n";

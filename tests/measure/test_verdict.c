@@ -1,0 +1,175 @@
+/* Verdicts: each word from samples that deserve it, and their order. */
+#include "base/rng.h"
+#include "measure/result.h"
+#include "near.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static lap_row row;
+
+/* A row of n spans of 1 ms with a deviation of 0.1 %, before f changes them. */
+static void make(size_t n, double (*f)(double x, size_t i, size_t n)) {
+    lap_row_init(&row);
+    row.batch = 1;
+    lap_latency *l = &row.latency;
+    l->samples = calloc(n, sizeof *l->samples);
+    double *x = calloc(n, sizeof *x);
+    assert_true(l->samples && x);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = 1e-3 * (1 + 1e-3 * lap_rng_normal(1, 1, i));
+        if (f) x[i] = f(x[i], i, n);
+        l->samples[i].device_s = lap_some(x[i]);
+    }
+    l->has = true;
+    l->n = l->planned = n;
+    l->passes = 1;
+    assert_int_equal(lap_stats_compute(x, n, &l->stats, NULL), LAP_OK);
+    row.floor = (lap_floor){.has = true, .claimed_s = lap_some(1e-9), .host_s = lap_some(1e-8)};
+    free(x);
+}
+
+static void expect(lap_verdict want, const char *reason) {
+    lap_row_finish(&row);
+    if (row.verdict != want || !strstr(row.verdict_reason, reason))
+        fail_msg("%s: %s", lap_verdict_name(row.verdict), row.verdict_reason);
+    bool noted = false;
+    for (size_t i = 0; i < row.note_count; i++)
+        noted |= strncmp(row.notes[i], lap_verdict_name(want), strlen(lap_verdict_name(want))) == 0;
+    assert_int_equal(noted, want != LAP_VERDICT_STABLE);
+    assert_int_equal(row.verdict_advice[0] != '\0', want != LAP_VERDICT_STABLE);
+    lap_row_free(&row);
+}
+
+static double ramp(double x, size_t i, size_t n) {
+    return x * (1 + 0.03 * (double)i / (double)n);
+}
+static double cooling(double x, size_t i, size_t n) {
+    return x * (1 + 0.2 * exp(-5.0 * (double)i / (double)n));
+}
+static double small_ramp(double x, size_t i, size_t n) {
+    return x * (1 + 0.005 * (double)i / (double)n);
+}
+static double two(double x, size_t i, size_t n) {
+    (void)n;
+    return lap_rng_uniform(2, 2, i) < 0.3 ? x * 1.1 : x;
+}
+static double wild(double x, size_t i, size_t n) {
+    (void)n;
+    return x * (1 + 0.2 * lap_rng_uniform(3, 3, i));
+}
+static double spikes(double x, size_t i, size_t n) {
+    (void)n;
+    if (i % 14 == 10) return x * 0.5; /* a seventh of the samples, half of them below */
+    return i % 14 == 3 ? x * (1.1 + 3 * lap_rng_uniform(3, 3, i)) : x;
+}
+static double quantised(double x, size_t i, size_t n) {
+    (void)x, (void)n;
+    return lap_rng_uniform(4, 4, i) < 0.5 ? 1.00e-3 : 1.03e-3;
+}
+
+static void steady_is_stable(void **state) {
+    (void)state;
+    make(100, NULL);
+    expect(LAP_VERDICT_STABLE, "known to +-");
+    make(1000, small_ramp); /* significant, but half a percent in all */
+    expect(LAP_VERDICT_STABLE, "");
+}
+
+static void few_samples(void **state) {
+    (void)state;
+    for (size_t n = 1; n < 10; n++) {
+        make(n, NULL);
+        expect(LAP_VERDICT_TOO_SHORT, "samples; fewer than 10");
+    }
+    make(10, NULL);
+    expect(LAP_VERDICT_STABLE, "");
+}
+
+static void coarse_timer(void **state) {
+    (void)state;
+    make(100, NULL);
+    row.floor.claimed_s = lap_some(2e-5); /* 1 ms is 50 steps */
+    expect(LAP_VERDICT_TOO_SHORT, "100 x the timer's resolution of 20 us");
+    make(100, NULL);
+    row.floor.claimed_s = lap_some(2e-5);
+    row.latency.passes = 2; /* 2 ms are 100 */
+    expect(LAP_VERDICT_STABLE, "");
+    make(100, NULL); /* what was measured outweighs the claim */
+    row.floor.claimed_s = lap_some(2e-5);
+    row.floor.measured_s = lap_some(1e-7);
+    expect(LAP_VERDICT_STABLE, "");
+    make(100, NULL); /* wall spans: the host's clock counts */
+    row.floor.claimed_s = lap_some(1);
+    row.latency.clock = LAP_CLOCK_WALL;
+    expect(LAP_VERDICT_STABLE, "");
+}
+
+static void drifts(void **state) {
+    (void)state;
+    make(100, ramp);
+    expect(LAP_VERDICT_DRIFTING, "slower than the first");
+    make(100, cooling);
+    lap_row_finish(&row);
+    assert_int_equal(row.verdict, LAP_VERDICT_DRIFTING);
+    assert_non_null(strstr(row.verdict_advice, "warm up longer"));
+    lap_row_free(&row);
+}
+
+static void two_states(void **state) {
+    (void)state;
+    make(200, two);
+    expect(LAP_VERDICT_BIMODAL, "two groups");
+    make(200, quantised);
+    expect(LAP_VERDICT_BIMODAL, "two groups");
+    make(200, quantised); /* the same, but the timer has such steps */
+    row.floor.claimed_s = lap_some(8e-6);
+    lap_row_finish(&row);
+    assert_int_not_equal(row.verdict, LAP_VERDICT_BIMODAL);
+    lap_row_free(&row);
+}
+
+static void noise(void **state) {
+    (void)state;
+    make(30, wild);
+    expect(LAP_VERDICT_NOISY, "the median is known to +-");
+    make(100, spikes);
+    expect(LAP_VERDICT_NOISY, "outliers");
+}
+
+/* Throttled all of the time: the row keeps every sample and says it. */
+static void throttled_throughout(void **state) {
+    (void)state;
+    make(100, NULL);
+    row.telemetry = (lap_telemetry_summary){.has = true, .throttled_share = lap_some(1)};
+    strcpy(row.telemetry.reasons, "power cap");
+    lap_row_finish(&row);
+    assert_int_equal(row.latency.n, 100);
+    assert_true(row.fps.has);
+    expect(LAP_VERDICT_THROTTLED, "held back in 100 % of the telemetry samples: power cap");
+    make(100, NULL);
+    row.telemetry = (lap_telemetry_summary){.has = true, .throttled_share = lap_some(0.04)};
+    expect(LAP_VERDICT_STABLE, "");
+    make(100, NULL); /* no such source: nothing is claimed */
+    row.telemetry.has = true;
+    expect(LAP_VERDICT_STABLE, "");
+}
+
+static void no_latency_no_verdict(void **state) {
+    (void)state;
+    lap_row_init(&row);
+    lap_row_finish(&row);
+    assert_int_equal(row.verdict, LAP_VERDICT_NONE);
+    assert_int_equal(row.note_count, 0);
+    lap_row_free(&row);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steady_is_stable),     cmocka_unit_test(few_samples),
+        cmocka_unit_test(coarse_timer),         cmocka_unit_test(drifts),
+        cmocka_unit_test(two_states),           cmocka_unit_test(noise),
+        cmocka_unit_test(throttled_throughout), cmocka_unit_test(no_latency_no_verdict),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
