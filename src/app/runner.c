@@ -200,7 +200,7 @@ static lap_latency_options latency_options(const lap_case_run *run) {
         .passes = (size_t)config->latency.passes.count,
         /* The calibration would be a warm-up. */
         .passes_auto = config->latency.passes.automatic && !no_warmup,
-        .rewarm_seconds = REWARM_SECONDS,
+        .rewarm_seconds = run->runner->rewarm_s > 0 ? run->runner->rewarm_s : REWARM_SECONDS,
         .tick_s = lap_floor_resolution(&run->row->floor),
         .overhead_s = run->row->floor.wall_s,
         .telemetry = run->telemetry,

@@ -138,11 +138,33 @@ lap_optional lap_lag_one(const double *x, size_t n, double mean) {
     return own > 0 ? lap_some(with / own) : lap_none();
 }
 
-double lap_widening(lap_optional r, size_t n) {
+static double correlation(const double *x, size_t n, double mean, double own, size_t lag) {
+    double with = 0;
+    for (size_t i = lag; i < n; i++)
+        with += (x[i] - mean) * (x[i - lag] - mean);
+    return with / own;
+}
+
+/* Lags are looked at while they matter, and no further than this. */
+enum { MOST_LAGS = 400 };
+
+double lap_widening(const double *x, size_t n) {
+    if (n < LAP_MIN_N_ORDER) return 1;
+    double sum = 0, own = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    double mean = sum / (double)n, time = 1;
+    for (size_t i = 0; i < n; i++)
+        own += (x[i] - mean) * (x[i] - mean);
+    if (!(own > 0)) return 1;
     /* What independent samples show by chance does not count. */
-    if (!r.has || r.value <= 2 / sqrt((double)n)) return 1;
-    double r1 = r.value < 0.95 ? r.value : 0.95;
-    return sqrt((1 + r1) / (1 - r1));
+    double chance = 2 * sqrt(2 / (double)n);
+    for (size_t lag = 1; lag + 1 < n / 4 && lag < MOST_LAGS; lag += 2) {
+        double pair = correlation(x, n, mean, own, lag) + correlation(x, n, mean, own, lag + 1);
+        if (!(pair > chance)) break;
+        time += 2 * pair;
+    }
+    return sqrt(time);
 }
 
 /* ---- groups --------------------------------------------------------------------------------- */

@@ -88,7 +88,7 @@ static void order_statistics(const double *x, size_t n, lap_stats *out) {
     if (n >= LAP_MIN_N_P90) out->p90 = lap_quantile(x, n, 0.90);
     if (n >= LAP_MIN_N_P95) out->p95 = lap_quantile(x, n, 0.95);
     if (n >= LAP_MIN_N_P99) out->p99 = lap_quantile(x, n, 0.99);
-    out->p50_ci = lap_order_interval(x, n, out->widening);
+    out->p50_ci = lap_order_interval(x, n, out->p50_widening);
     out->modes = lap_best_split(x, n);
 }
 
@@ -114,9 +114,14 @@ static lap_status trend(const double *x, size_t n, double *work, lap_stats *out,
 static lap_status describe(double *x, size_t n, double *work, lap_stats *out, lap_error *err) {
     moments(x, n, out);
     out->autocorrelation = lap_lag_one(x, n, out->mean.value);
-    out->widening = lap_widening(out->autocorrelation, n);
+    out->widening = lap_widening(x, n);
     mean_interval(out);
     LAP_TRY(trend(x, n, work, out, err));
+    /* The median's error is that of the share of samples below it: of their sides, not values. */
+    double middle = median_of(x, n, work);
+    for (size_t i = 0; i < n; i++)
+        work[i] = (x[i] > middle) - (x[i] < middle);
+    out->p50_widening = lap_widening(work, n);
     lap_sort(x, n);
     order_statistics(x, n, out);
     for (size_t i = 0; i < n; i++)
@@ -128,7 +133,7 @@ static lap_status describe(double *x, size_t n, double *work, lap_stats *out, la
 }
 
 lap_status lap_stats_compute(const double *samples, size_t n, lap_stats *out, lap_error *err) {
-    *out = (lap_stats){.widening = 1};
+    *out = (lap_stats){.widening = 1, .p50_widening = 1};
     if (n == 0) return LAP_OK;
     double *x = n <= SIZE_MAX / (2 * sizeof *x) ? malloc(2 * n * sizeof *x) : NULL;
     if (!x) return LAP_FAIL(err, LAP_E_NOMEM, "no memory to sort %zu samples", n);

@@ -59,12 +59,13 @@ typedef struct lap_stats {
     lap_optional mean;
     lap_optional std; /* divisor n - 1; absent for n < 2 */
     lap_optional min, p50, max;
-    lap_optional p90, p95, p99;   /* absent below LAP_MIN_N_* samples */
-    lap_optional mad;             /* median absolute deviation from the median, not scaled */
-    lap_optional autocorrelation; /* lag 1; absent below LAP_MIN_N_ORDER or without spread */
-    double widening;              /* factor by which autocorrelation widens both intervals: >= 1 */
-    lap_interval mean_ci, p50_ci; /* 95 %; mean_ci needs n >= 2, p50_ci n >= 6 */
-    bool has_outliers;            /* counted: n >= LAP_MIN_N_OUTLIERS and mad above 0 */
+    lap_optional p90, p95, p99;    /* absent below LAP_MIN_N_* samples */
+    lap_optional mad;              /* median absolute deviation from the median, not scaled */
+    lap_optional autocorrelation;  /* lag 1; absent below LAP_MIN_N_ORDER or without spread */
+    double widening, p50_widening; /* factors >= 1 by which neighbours that resemble each other
+                                      widen the intervals of mean and median */
+    lap_interval mean_ci, p50_ci;  /* 95 %; mean_ci needs n >= 2, p50_ci n >= 6 */
+    bool has_outliers;             /* counted: n >= LAP_MIN_N_OUTLIERS and mad above 0 */
     size_t outliers_low, outliers_high;
     lap_drift drift;
     lap_modes modes;

@@ -196,7 +196,8 @@ static void set_more_stats(builder *b, json_t *o, const lap_stats *s) {
     set(b, o, "mean_ci_s", interval_value(b, s->mean_ci));
     set(b, o, "p50_ci_s", interval_value(b, s->p50_ci));
     set_real(b, o, "autocorrelation", s->autocorrelation);
-    set_real(b, o, "ci_widening", s->n > 0 ? lap_some(s->widening) : lap_none());
+    set_real(b, o, "mean_ci_widening", s->mean_ci.has ? lap_some(s->widening) : lap_none());
+    set_real(b, o, "p50_ci_widening", s->p50_ci.has ? lap_some(s->p50_widening) : lap_none());
     lap_optional low = lap_some((double)s->outliers_low), high = lap_some((double)s->outliers_high);
     set_real(b, o, "outliers_low", s->has_outliers ? low : lap_none());
     set_real(b, o, "outliers_high", s->has_outliers ? high : lap_none());

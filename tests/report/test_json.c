@@ -63,7 +63,8 @@ static void keys_are_the_schema(void **state) {
                                        "first_wrong rerun_same");
     assert_keys(get(d, 0, "latency"),
                 "n mean_s std_s min_s p50_s p90_s p95_s p99_s max_s mad_s mean_ci_s p50_ci_s "
-                "autocorrelation ci_widening outliers_low outliers_high starred drift split clock "
+                "autocorrelation mean_ci_widening p50_ci_widening outliers_low outliers_high "
+                "starred drift split clock "
                 "clock_reason planned comparable passes_per_sample passes_reason stop ended "
                 "noise_target relative_noise order blocks timed_s burn_in_s warmup_steady "
                 "warmup_first_ratio warmup_n warmup_s bad_stamps impossible_spans interrupted "
