@@ -36,6 +36,11 @@ typedef struct lap_cuda_buffer {
     bool view;     /* pointer lies in another buffer: not ours to free */
 } lap_cuda_buffer;
 
+typedef struct lap_cuda_pinned {
+    lap_cuda_device *device;
+    void *pointer; /* host address */
+} lap_cuda_pinned;
+
 typedef struct lap_cuda_kernel {
     lap_cuda_device *device;
     cudaLibrary_t library;
@@ -108,6 +113,15 @@ lap_status lap_cuda_buffer_read(void *queue, void *buffer, size_t offset, void *
                                 lap_error *err);
 lap_status lap_cuda_buffer_fill(void *queue, void *buffer, size_t offset, size_t bytes,
                                 uint32_t pattern, lap_error *err);
+
+lap_status lap_cuda_buffer_write_async(void *queue, void *buffer, size_t offset, const void *data,
+                                       size_t bytes, lap_error *err);
+lap_status lap_cuda_buffer_read_async(void *queue, void *buffer, size_t offset, void *data,
+                                      size_t bytes, lap_error *err);
+lap_status lap_cuda_queue_wait_event(void *queue, void *event, lap_error *err);
+lap_status lap_cuda_pinned_new(void *device, size_t bytes, void **pinned, void **data,
+                               lap_error *err);
+void lap_cuda_pinned_free(void *pinned);
 
 lap_status lap_cuda_kernel_build(void *device, const lap_build *build, void **kernel,
                                  lap_kernel_info *info, lap_error *err);

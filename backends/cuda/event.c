@@ -55,6 +55,19 @@ lap_status lap_cuda_event_wait(void *event, lap_error *err) {
                     e->device->index);
 }
 
+lap_status lap_cuda_queue_wait_event(void *queue, void *event, lap_error *err) {
+    lap_cuda_queue *q = queue;
+    lap_cuda_event *e = event;
+    LAP_TRY(lap_cuda_not_capturing(q, "waiting for another stream", err));
+    if (!e->recorded)
+        return LAP_FAIL(err, LAP_E_ARG,
+                        "cuda:%d: a stream cannot wait for an event that was never recorded",
+                        e->device->index);
+    LAP_TRY(lap_cuda_use(q->device, err));
+    return LAP_CUDA(err, cudaStreamWaitEvent(q->stream, e->event, 0),
+                    "making a stream of cuda:%d wait for another", q->device->index);
+}
+
 lap_status lap_cuda_event_elapsed(void *a, void *b, double *seconds, lap_error *err) {
     lap_cuda_event *first = a, *last = b;
     int index = first->device->index;

@@ -1,4 +1,5 @@
-/* Streams and device memory. Copies are blocking for the caller, fills are not. */
+/* Streams, device memory and pinned host memory. Copies wait for their end unless they are called
+ * async; fills do not wait. */
 #include "cuda_backend.h"
 
 #include <stdlib.h>
@@ -112,14 +113,30 @@ void lap_cuda_buffer_free(void *buffer) {
     free(b);
 }
 
-lap_status lap_cuda_buffer_write(void *queue, void *buffer, size_t offset, const void *data,
-                                 size_t bytes, lap_error *err) {
+lap_status lap_cuda_buffer_write_async(void *queue, void *buffer, size_t offset, const void *data,
+                                       size_t bytes, lap_error *err) {
     lap_cuda_queue *q = queue;
     char *to = (char *)((lap_cuda_buffer *)buffer)->pointer + offset;
     LAP_TRY(lap_cuda_not_capturing(q, "writing a buffer", err));
     LAP_TRY(lap_cuda_use(q->device, err));
-    LAP_TRY(LAP_CUDA(err, cudaMemcpyAsync(to, data, bytes, cudaMemcpyHostToDevice, q->stream),
-                     "writing %zu bytes to cuda:%d", bytes, q->device->index));
+    return LAP_CUDA(err, cudaMemcpyAsync(to, data, bytes, cudaMemcpyHostToDevice, q->stream),
+                    "writing %zu bytes to cuda:%d", bytes, q->device->index);
+}
+
+lap_status lap_cuda_buffer_read_async(void *queue, void *buffer, size_t offset, void *data,
+                                      size_t bytes, lap_error *err) {
+    lap_cuda_queue *q = queue;
+    const char *from = (const char *)((lap_cuda_buffer *)buffer)->pointer + offset;
+    LAP_TRY(lap_cuda_not_capturing(q, "reading a buffer", err));
+    LAP_TRY(lap_cuda_use(q->device, err));
+    return LAP_CUDA(err, cudaMemcpyAsync(data, from, bytes, cudaMemcpyDeviceToHost, q->stream),
+                    "reading %zu bytes from cuda:%d", bytes, q->device->index);
+}
+
+lap_status lap_cuda_buffer_write(void *queue, void *buffer, size_t offset, const void *data,
+                                 size_t bytes, lap_error *err) {
+    lap_cuda_queue *q = queue;
+    LAP_TRY(lap_cuda_buffer_write_async(queue, buffer, offset, data, bytes, err));
     return LAP_CUDA(err, cudaStreamSynchronize(q->stream), "writing %zu bytes to cuda:%d", bytes,
                     q->device->index);
 }
@@ -127,13 +144,39 @@ lap_status lap_cuda_buffer_write(void *queue, void *buffer, size_t offset, const
 lap_status lap_cuda_buffer_read(void *queue, void *buffer, size_t offset, void *data, size_t bytes,
                                 lap_error *err) {
     lap_cuda_queue *q = queue;
-    const char *from = (const char *)((lap_cuda_buffer *)buffer)->pointer + offset;
-    LAP_TRY(lap_cuda_not_capturing(q, "reading a buffer", err));
-    LAP_TRY(lap_cuda_use(q->device, err));
-    LAP_TRY(LAP_CUDA(err, cudaMemcpyAsync(data, from, bytes, cudaMemcpyDeviceToHost, q->stream),
-                     "reading %zu bytes from cuda:%d", bytes, q->device->index));
+    LAP_TRY(lap_cuda_buffer_read_async(queue, buffer, offset, data, bytes, err));
     return LAP_CUDA(err, cudaStreamSynchronize(q->stream), "reading %zu bytes from cuda:%d", bytes,
                     q->device->index);
+}
+
+/* ---- pinned host memory --------------------------------------------------------------------- */
+
+lap_status lap_cuda_pinned_new(void *device, size_t bytes, void **pinned, void **data,
+                               lap_error *err) {
+    *pinned = *data = NULL;
+    lap_cuda_device *d = device;
+    LAP_TRY(lap_cuda_use(d, err));
+    lap_cuda_pinned *p = calloc(1, sizeof *p);
+    if (!p)
+        return LAP_FAIL(err, LAP_E_NOMEM, "cuda:%d: no host memory for pinned memory", d->index);
+    p->device = d;
+    lap_status status = LAP_CUDA(err, cudaMallocHost(&p->pointer, bytes),
+                                 "pinning %zu bytes of host memory for cuda:%d", bytes, d->index);
+    if (status != LAP_OK) {
+        free(p);
+        return status;
+    }
+    *pinned = p;
+    *data = p->pointer;
+    return LAP_OK;
+}
+
+void lap_cuda_pinned_free(void *pinned) {
+    lap_cuda_pinned *p = pinned;
+    if (!p) return;
+    (void)lap_cuda_use(p->device, NULL);
+    LAP_CUDA_IGNORE(cudaFreeHost(p->pointer));
+    free(p);
 }
 
 /* The runtime sets bytes only. A pattern of four different bytes is laid down once, byte by byte,

@@ -66,13 +66,11 @@ void lap_cl_buffer_free(void *handle) {
 }
 
 /* Blocking copies also report what went wrong in commands before them: hence LAP_CL_WAIT. */
-lap_status lap_cl_buffer_write(void *queue_handle, void *buffer_handle, size_t offset,
+static lap_status write_buffer(lap_cl_queue *queue, lap_cl_buffer *buffer, bool wait, size_t offset,
                                const void *data, size_t bytes, lap_error *err) {
-    lap_cl_queue *queue = queue_handle;
-    lap_cl_buffer *buffer = buffer_handle;
     cl_event event = NULL;
-    lap_status status = LAP_CL(err, LAP_CL_WAIT, "writing a buffer",
-                               clEnqueueWriteBuffer(queue->handle, buffer->memory, CL_TRUE, offset,
+    lap_status status = LAP_CL(err, wait ? LAP_CL_WAIT : LAP_CL_ENQUEUE, "writing a buffer",
+                               clEnqueueWriteBuffer(queue->handle, buffer->memory, wait, offset,
                                                     bytes, data, 0, NULL, &event));
     if (status == LAP_OK)
         lap_cl_queue_push(queue, event);
@@ -81,19 +79,37 @@ lap_status lap_cl_buffer_write(void *queue_handle, void *buffer_handle, size_t o
     return status;
 }
 
-lap_status lap_cl_buffer_read(void *queue_handle, void *buffer_handle, size_t offset, void *data,
-                              size_t bytes, lap_error *err) {
-    lap_cl_queue *queue = queue_handle;
-    lap_cl_buffer *buffer = buffer_handle;
+static lap_status read_buffer(lap_cl_queue *queue, lap_cl_buffer *buffer, bool wait, size_t offset,
+                              void *data, size_t bytes, lap_error *err) {
     cl_event event = NULL;
-    lap_status status = LAP_CL(err, LAP_CL_WAIT, "reading a buffer",
-                               clEnqueueReadBuffer(queue->handle, buffer->memory, CL_TRUE, offset,
+    lap_status status = LAP_CL(err, wait ? LAP_CL_WAIT : LAP_CL_ENQUEUE, "reading a buffer",
+                               clEnqueueReadBuffer(queue->handle, buffer->memory, wait, offset,
                                                    bytes, data, 0, NULL, &event));
     if (status == LAP_OK)
         lap_cl_queue_push(queue, event);
     else
         lap_error_prefix(err, "%zu bytes at offset %zu: ", bytes, offset);
     return status;
+}
+
+lap_status lap_cl_buffer_write(void *queue, void *buffer, size_t offset, const void *data,
+                               size_t bytes, lap_error *err) {
+    return write_buffer(queue, buffer, true, offset, data, bytes, err);
+}
+
+lap_status lap_cl_buffer_read(void *queue, void *buffer, size_t offset, void *data, size_t bytes,
+                              lap_error *err) {
+    return read_buffer(queue, buffer, true, offset, data, bytes, err);
+}
+
+lap_status lap_cl_buffer_write_async(void *queue, void *buffer, size_t offset, const void *data,
+                                     size_t bytes, lap_error *err) {
+    return write_buffer(queue, buffer, false, offset, data, bytes, err);
+}
+
+lap_status lap_cl_buffer_read_async(void *queue, void *buffer, size_t offset, void *data,
+                                    size_t bytes, lap_error *err) {
+    return read_buffer(queue, buffer, false, offset, data, bytes, err);
 }
 
 lap_status lap_cl_buffer_fill(void *queue_handle, void *buffer_handle, size_t offset, size_t bytes,

@@ -59,6 +59,24 @@ lap_status lap_cl_event_record(void *handle, void *queue_handle, lap_error *err)
     return LAP_OK;
 }
 
+/* A barrier with one event to wait for. It gets no event of its own: its stamps would be none. */
+lap_status lap_cl_queue_wait_event(void *queue_handle, void *handle, lap_error *err) {
+    lap_cl_queue *queue = queue_handle;
+    lap_cl_event *event = handle;
+    if (!event->recorded)
+        return LAP_FAIL(err, LAP_E_ARG, "waiting for an event that was never recorded");
+    if (!event->before) return LAP_OK; /* nothing was enqueued before the record */
+    /* A command that was never flushed may never start: the other queue would wait for ever. */
+    cl_command_queue other = NULL;
+    LAP_TRY(
+        LAP_CL(err, LAP_CL_ENQUEUE, "asking an event's queue",
+               clGetEventInfo(event->before, CL_EVENT_COMMAND_QUEUE, sizeof other, &other, NULL)));
+    if (other && other != queue->handle)
+        LAP_TRY(LAP_CL(err, LAP_CL_ENQUEUE, "starting the queue waited for", clFlush(other)));
+    return LAP_CL(err, LAP_CL_ENQUEUE, "waiting for another queue",
+                  clEnqueueBarrierWithWaitList(queue->handle, 1, &event->before, NULL));
+}
+
 /* The status of one command: negative when it failed. CL_COMPLETE when the driver will not say: its
  * stamps then decide. */
 static cl_int command_status(cl_event event) {

@@ -138,6 +138,15 @@ lap_status lap_cl_buffer_read(void *queue, void *buffer, size_t offset, void *da
 lap_status lap_cl_buffer_fill(void *queue, void *buffer, size_t offset, size_t bytes,
                               uint32_t pattern, lap_error *err);
 
+lap_status lap_cl_buffer_write_async(void *queue, void *buffer, size_t offset, const void *data,
+                                     size_t bytes, lap_error *err);
+lap_status lap_cl_buffer_read_async(void *queue, void *buffer, size_t offset, void *data,
+                                    size_t bytes, lap_error *err);
+lap_status lap_cl_queue_wait_event(void *queue, void *event, lap_error *err);
+lap_status lap_cl_pinned_new(void *device, size_t bytes, void **pinned, void **data,
+                             lap_error *err);
+void lap_cl_pinned_free(void *pinned);
+
 lap_status lap_cl_kernel_build(void *device, const lap_build *build, void **kernel,
                                lap_kernel_info *info, lap_error *err);
 void lap_cl_kernel_free(void *kernel);

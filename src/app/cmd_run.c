@@ -7,35 +7,10 @@
 #include "report/report.h"
 #include "report/table.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- interruption --------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t stop_requested;
-
-/* The first signal asks, the second one leaves at once (a hung driver cannot be asked). */
-static void on_signal(int number) {
-    (void)number;
-    if (stop_requested) _exit(LAP_EXIT_INTERRUPTED);
-    stop_requested = 1;
-}
-
-static bool interrupted(void *context) {
-    (void)context;
-    return stop_requested != 0;
-}
-
-static void watch_signals(void) {
-    struct sigaction action = {.sa_handler = on_signal};
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 /* ---- planning ------------------------------------------------------------------------------- */
 
@@ -173,6 +148,9 @@ static lap_status render(const job *j, const lap_report *report, lap_error *err)
     if (stdout_taken) return worst;
     lap_text text = {0};
     lap_status status = lap_report_table(report, &j->style, &text, worst == LAP_OK ? err : NULL);
+    if (status == LAP_OK) lap_text_add(&text, "\n");
+    for (size_t i = 0; status == LAP_OK && i < report->row_count; i++)
+        status = lap_report_extras(&report->rows[i], &j->style, &text, err);
     for (size_t i = 0; status == LAP_OK && config->output.layers && i < report->row_count; i++)
         status = lap_report_layers(&report->rows[i], &j->style, &text, err);
     if (status == LAP_OK) fputs(lap_text_get(&text), stdout);
@@ -209,7 +187,7 @@ static lap_status report_rows(const job *j, lap_error *err) {
 static void work_on_cases(job *j) {
     lap_runner runner = {.config = j->config,
                          .meter = &j->meter,
-                         .interrupted = interrupted,
+                         .interrupted = lap_app_interrupted,
                          .logits_path = j->options->logits};
     lap_runner_cases(&runner, j->cases, j->rows, j->count);
     lap_meter_clear(&j->meter);
@@ -226,9 +204,10 @@ static lap_status carry_out(job *j, int *exit_status, lap_error *err) {
     lap_style_query(STDOUT_FILENO, &j->style);
     lap_host_info_read("", &j->host);
     lap_report_time(j->started);
-    watch_signals();
+    lap_app_watch_signals();
     work_on_cases(j);
-    *exit_status = stop_requested ? LAP_EXIT_INTERRUPTED : lap_rows_exit_status(j->rows, j->count);
+    *exit_status =
+        lap_app_interrupted(NULL) ? LAP_EXIT_INTERRUPTED : lap_rows_exit_status(j->rows, j->count);
     lap_status status = report_rows(j, err);
     /* The configuration was fine; what failed is the run. */
     if (status != LAP_OK && *exit_status == LAP_EXIT_OK) *exit_status = LAP_EXIT_FAILED;

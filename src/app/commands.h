@@ -20,6 +20,12 @@ int cmd_devices(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_weights(int argc, char **argv);
+int cmd_spans(int argc, char **argv);
+int cmd_pitfalls(int argc, char **argv);
+
+/* From now on Ctrl-C and SIGTERM only ask; whether somebody asked. */
+void lap_app_watch_signals(void);
+bool lap_app_interrupted(void *context);
 
 /* The exit status for a failure, and one line about it on stderr. */
 int lap_app_exit_status(lap_status status);

@@ -359,5 +359,8 @@ lap_status lap_config_check(const lap_config *config, lap_error *err) {
                         "or lower the other",
                         (unsigned long long)config->latency.max_samples,
                         (unsigned long long)config->latency.min_samples);
+    if (config->throughput.streams.count > LAP_MAX_STREAM_POINTS)
+        return LAP_FAIL(err, LAP_E_CONFIG, "[throughput] streams: %zu entries, expected at most %d",
+                        config->throughput.streams.count, LAP_MAX_STREAM_POINTS);
     return check_outputs(config, err);
 }

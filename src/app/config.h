@@ -36,6 +36,7 @@ typedef enum lap_kernels {
     LAP_KERNELS_UNFUSED,
     LAP_KERNELS_NAIVE
 } lap_kernels;
+typedef enum lap_cache_mode { LAP_CACHE_HOT = 0, LAP_CACHE_COLD } lap_cache_mode;
 typedef enum lap_verify_mode {
     LAP_VERIFY_FULL = 0,
     LAP_VERIFY_QUICK,
@@ -89,6 +90,8 @@ typedef struct lap_config {
         uint64_t min_samples, max_samples;
         lap_config_amount passes; /* of one sample; no seconds */
         double max_seconds;
+        lap_cache_mode cache;
+        bool copies;
     } latency;
     struct {
         lap_search search;
@@ -96,6 +99,10 @@ typedef struct lap_config {
         uint64_t batches;
         double memory_fraction;
         double max_seconds;
+        double latency_limit_ms; /* 0: none */
+        double search_cost;      /* 0: no limit */
+        lap_config_list streams; /* without repeats */
+        bool pipeline;
     } throughput;
     struct {
         lap_verify_mode mode;
@@ -143,6 +150,7 @@ bool lap_config_has_mode(const lap_config *config, lap_run_mode mode);
 const char *lap_config_model(uint64_t index);
 const char *lap_run_mode_name(lap_run_mode mode);
 const char *lap_kernels_name(lap_kernels kernels);
+const char *lap_cache_mode_name(lap_cache_mode mode);
 const char *lap_verify_mode_name(lap_verify_mode mode);
 
 /* Where a key's value came from; NULL for an unknown key. */

@@ -10,7 +10,8 @@ static const char *const models[] = {"resnet18", NULL};
 static const char *const modes[] = {"latency", "throughput", NULL};
 static const char *const kernels[] = {"default", "unfused", "naive", NULL};
 static const char *const precisions[] = {"fp32", "fp32x3", "tf32", "fp16", "bf16", NULL};
-static const char *const searches[] = {"doubling", "linear", "binary", NULL};
+static const char *const searches[] = {"doubling", "linear", "binary", "sweep", NULL};
+static const char *const caches[] = {"hot", "cold", NULL};
 static const char *const orders[] = {"auto", "interleaved", "sequential", NULL};
 static const char *const stops[] = {"fixed", "relative_noise", NULL};
 static const char *const verify_modes[] = {"full", "quick", "off", NULL};
@@ -19,11 +20,13 @@ _Static_assert(sizeof precisions / sizeof *precisions == LAP_PRECISION_COUNT + 1
                "a word per lap_precision");
 _Static_assert(LAP_FP32 == 0 && LAP_FP32X3 == 1 && LAP_TF32 == 2 && LAP_FP16 == 3 && LAP_BF16 == 4,
                "the words stand in the order of lap_precision");
-_Static_assert(LAP_SEARCH_DOUBLING == 0 && LAP_SEARCH_LINEAR == 1 && LAP_SEARCH_BINARY == 2,
+_Static_assert(LAP_SEARCH_DOUBLING == 0 && LAP_SEARCH_LINEAR == 1 && LAP_SEARCH_BINARY == 2 &&
+                   LAP_SEARCH_SWEEP == 3,
                "the words stand in the order of lap_search");
 _Static_assert(sizeof(lap_kernels) == sizeof(unsigned) && sizeof(lap_search) == sizeof(unsigned) &&
                    sizeof(lap_verify_mode) == sizeof(unsigned) &&
-                   sizeof(lap_order) == sizeof(unsigned) && sizeof(lap_stop) == sizeof(unsigned),
+                   sizeof(lap_order) == sizeof(unsigned) && sizeof(lap_stop) == sizeof(unsigned) &&
+                   sizeof(lap_cache_mode) == sizeof(unsigned),
                "a CHOICE is stored as unsigned");
 
 #define FIELD(member) .offset = offsetof(lap_config, member)
@@ -108,10 +111,19 @@ const lap_key lap_keys[] = {
      "The timed runs end after this time even if repetitions are left; the row then says how many "
      "there were.",
      .real_least = 0.001, .real_most = 86400},
+    {"latency", "cache", LAP_KEY_CHOICE, FIELD(latency.cache), "hot",
+     "hot: repetitions follow each other, and find in the device's last-level cache what the one "
+     "before left there. cold: a buffer twice that cache's size is touched before each timed run, "
+     "outside of it.",
+     .choices = caches},
+    {"latency", "copies", LAP_KEY_BOOL, FIELD(latency.copies), "yes",
+     "Time the copies of the input to the device and of the logits back, from pageable and from "
+     "pinned host memory. They are in no latency."},
 
     {"throughput", "search", LAP_KEY_CHOICE, FIELD(throughput.search), "doubling",
      "How the batch size is searched. doubling: 1, 2, 4, ... up to the largest that fits. binary: "
-     "the largest that fits, by bisection. linear: one more each time until it fails.",
+     "the largest that fits, by bisection. linear: one more each time until it fails. sweep: 1, 2, "
+     "3, 4, 6, 8, 12, ..., then the largest that fits, by bisection.",
      .choices = searches},
     {"throughput", "max_batch", LAP_KEY_COUNT, FIELD(throughput.max_batch), "1024",
      "The search tries no larger batch.", .least = 1, .most = 1048576},
@@ -124,6 +136,21 @@ const lap_key lap_keys[] = {
     {"throughput", "max_seconds", LAP_KEY_REAL, FIELD(throughput.max_seconds), "60",
      "Search and measurement each end after this time; the row then says so.", .real_least = 0.001,
      .real_most = 86400},
+    {"throughput", "latency_limit_ms", LAP_KEY_REAL, FIELD(throughput.latency_limit_ms), "0",
+     "Only batches that take no longer than this are measured at the end; the search goes no "
+     "further than the first one that does. 0: no limit.",
+     .real_least = 0, .real_most = 100000},
+    {"throughput", "search_cost", LAP_KEY_REAL, FIELD(throughput.search_cost), "2",
+     "The search tries no further batch once its timed runs took so many times as long as the "
+     "measurement at the end will. 0: no limit.",
+     .real_least = 0, .real_most = 1000},
+    {"throughput", "streams", LAP_KEY_COUNTS, FIELD(throughput.streams), "1",
+     "Queues at once, each with activations of its own, at the row's batch size: images per second "
+     "and the latency under that load, for every entry. A single 1 measures nothing more.",
+     .least = 1, .most = 64, .distinct = true},
+    {"throughput", "pipeline", LAP_KEY_BOOL, FIELD(throughput.pipeline), "no",
+     "Also measure the best batch size from end to end: uploads and downloads on queues of their "
+     "own while another batch is computed."},
 
     {"verify", "mode", LAP_KEY_CHOICE, FIELD(verify.mode), "full",
      "full: every layer against the reference, then the logits. quick: each distinct kernel "
@@ -156,6 +183,10 @@ const char *lap_run_mode_name(lap_run_mode mode) {
 
 const char *lap_kernels_name(lap_kernels choice) {
     return (unsigned)choice <= LAP_KERNELS_NAIVE ? kernels[choice] : "?";
+}
+
+const char *lap_cache_mode_name(lap_cache_mode mode) {
+    return (unsigned)mode <= LAP_CACHE_COLD ? caches[mode] : "?";
 }
 
 const char *lap_verify_mode_name(lap_verify_mode mode) {

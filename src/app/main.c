@@ -19,6 +19,8 @@ static const command commands[] = {
     {"devices", cmd_devices, "list every device of every backend"},
     {"run", cmd_run, "verify and time a network on one or more devices"},
     {"verify", cmd_verify, "verify every layer and the logits, without timing"},
+    {"spans", cmd_spans, "submission, wall and device spans of an elementwise workload"},
+    {"pitfalls", cmd_pitfalls, "common mistakes of timing, measured beside the right way"},
     {"weights", cmd_weights, "write the synthetic weights as a safetensors file"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

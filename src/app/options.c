@@ -46,6 +46,9 @@ typedef struct setting {
 } setting;
 
 static bool available(const option_row *row, lap_command command) {
+    static const char *const of_rows[] = {"csv", "markdown", "layers"};
+    for (size_t i = 0; command == LAP_COMMAND_PITFALLS && i < 3; i++)
+        if (strcmp(row->name, of_rows[i]) == 0) return false;
     return !row->verify_only || command == LAP_COMMAND_VERIFY;
 }
 
@@ -184,11 +187,15 @@ void lap_options_free(lap_options *options) {
 }
 
 void lap_options_help(lap_command command, lap_text *text) {
-    bool run = command == LAP_COMMAND_RUN;
-    lap_text_addf(text, "usage: warmlap %s [FILE.ini ...] [options]\n\n%s\n\n",
-                  run ? "run" : "verify",
-                  run ? "Verifies the network on each device, then times it, as the files say."
-                      : "Verifies every layer of the network on each device, and times nothing.");
+    static const char *const names[] = {"run", "verify", "pitfalls"};
+    static const char *const abouts[] = {
+        "Verifies the network on each device, then times it, as the files say.",
+        "Verifies every layer of the network on each device, and times nothing.",
+        "Times the network the right way and with each of the common mistakes, on each device:\n"
+        "copies in the timed region, no warm-up, not waiting for the device, one sample. The\n"
+        "[latency] section counts; of lists the first entry is taken."};
+    lap_text_addf(text, "usage: warmlap %s [FILE.ini ...] [options]\n\n%s\n\n", names[command],
+                  abouts[command]);
     lap_text_add(text,
                  "FILE.ini is a path or the name of a shipped file (quick, full, ...). Files are "
                  "merged in\norder, options come last, whatever their place.\n\n");

@@ -1,4 +1,4 @@
-/* The command line of `warmlap run` and `warmlap verify`.
+/* The command line of `warmlap run`, `warmlap verify` and `warmlap pitfalls`.
  *
  * Options are sugar for --set: they end in the same lap_config, checked the same way. Parses only:
  * prints nothing, opens nothing but the configuration files. Usage errors are LAP_E_CONFIG.
@@ -15,7 +15,11 @@ typedef enum lap_options_action {
     LAP_ACTION_DUMP_CONFIG  /* print lap_config_dump, exit 0 */
 } lap_options_action;
 
-typedef enum lap_command { LAP_COMMAND_RUN = 0, LAP_COMMAND_VERIFY } lap_command;
+typedef enum lap_command {
+    LAP_COMMAND_RUN = 0,
+    LAP_COMMAND_VERIFY,
+    LAP_COMMAND_PITFALLS
+} lap_command;
 
 typedef struct lap_options {
     lap_options_action action;

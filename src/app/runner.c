@@ -30,7 +30,7 @@ void lap_runner_describe(const lap_run_case *c, lap_row *row) {
 }
 
 /* The network, its weights and reference logits: kept while model and size stay the same. */
-static lap_status prepare(lap_runner *runner, const lap_run_case *c, lap_error *err) {
+lap_status run_prepare(lap_runner *runner, const lap_run_case *c, lap_error *err) {
     const lap_net *net = runner->net;
     if (net && strcmp(net->model, c->model) == 0 && net->height == c->height &&
         net->width == c->width)
@@ -185,6 +185,7 @@ static lap_status find_floor(lap_case_run *run, lap_error *err) {
 
 static lap_latency_options latency_options(const lap_case_run *run) {
     const lap_config *config = run->runner->config;
+    bool cold = config->latency.cache == LAP_CACHE_COLD;
     bool noise = config->latency.stop == LAP_STOP_RELATIVE_NOISE;
     bool no_warmup = !config->latency.warmup.automatic && config->latency.warmup.count == 0 &&
                      !(config->latency.warmup.seconds > 0);
@@ -197,9 +198,9 @@ static lap_latency_options latency_options(const lap_case_run *run) {
         .noise_target = noise ? config->latency.noise_target : 0,
         .min_samples = (size_t)config->latency.min_samples,
         .max_seconds = config->latency.max_seconds,
-        .passes = (size_t)config->latency.passes.count,
+        .passes = cold ? 1 : (size_t)config->latency.passes.count, /* the second would be hot */
         /* The calibration would be a warm-up. */
-        .passes_auto = config->latency.passes.automatic && !no_warmup,
+        .passes_auto = config->latency.passes.automatic && !no_warmup && !cold,
         .rewarm_seconds = run->runner->rewarm_s > 0 ? run->runner->rewarm_s : REWARM_SECONDS,
         .tick_s = lap_floor_resolution(&run->row->floor),
         .overhead_s = run->row->floor.wall_s,
@@ -217,6 +218,7 @@ lap_status run_latency_begin(lap_case_run *run, lap_error *err) {
         LAP_TRY(lap_telemetry_start(run->c->device, "", &run->telemetry, err));
     lap_latency_options options = latency_options(run);
     lap_workload workload = {run_plan, run->plan};
+    LAP_TRY(run_cache_open(run, &options, err));
     return lap_latency_begin(&run->latency, &workload, &run->timing, &options, &run->row->latency,
                              err);
 }
@@ -230,6 +232,7 @@ lap_status run_latency_end(lap_case_run *run, lap_status status, lap_error *err)
     lap_telemetry_stop(run->telemetry, &run->row->telemetry);
     run->telemetry = NULL;
     if (run->latency.out) status = lap_latency_end(&run->latency, status, err);
+    run_cache_close(run);
     if (!run->logits || !run->row->latency.has)
         return status; /* verification is off, or no times */
     lap_error detail = {0};
@@ -262,6 +265,7 @@ static lap_status layers(lap_case_run *run, lap_error *err) {
                                      &run->report, err);
     for (size_t i = 0; status != LAP_OK && i < row->layer_count; i++)
         row->layers[i].device_s = lap_none();
+    if (status != LAP_OK) row->layer_sum = (lap_layer_sum){0};
     return status;
 }
 
@@ -273,7 +277,7 @@ static void finish_plan(lap_case_run *run) {
 
 lap_status run_setup(lap_case_run *run, lap_error *err) {
     lap_runner *runner = run->runner;
-    LAP_TRY(prepare(runner, run->c, err));
+    LAP_TRY(run_prepare(runner, run->c, err));
     run->row->work = (lap_row_work){lap_net_macs(runner->net), lap_net_flops(runner->net),
                                     lap_net_fvcore(runner->net)};
     LAP_TRY(start(run, err));
@@ -286,6 +290,7 @@ lap_status run_setup(lap_case_run *run, lap_error *err) {
 }
 
 lap_status run_rest(lap_case_run *run, lap_error *err) {
+    if (run->c->latency && run->runner->config->latency.copies) LAP_TRY(run_copies(run, err));
     if (run->runner->config->output.layers) {
         lap_status status = layers(run, err);
         copy_report(run);
@@ -296,7 +301,10 @@ lap_status run_rest(lap_case_run *run, lap_error *err) {
 }
 
 lap_status run_throughput_if(lap_case_run *run, lap_error *err) {
-    return run->c->throughput ? run_throughput(run, err) : LAP_OK;
+    if (!run->c->throughput) return LAP_OK;
+    LAP_TRY(run_throughput(run, err));
+    if (run->runner->config->throughput.pipeline) LAP_TRY(run_pipeline(run, err));
+    return run_streams(run, err);
 }
 
 void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_row *row) {
@@ -317,6 +325,7 @@ void run_stage(lap_case_run *run, lap_case_stage stage) {
 }
 
 lap_status run_release(lap_case_run *run, lap_error *err) {
+    run_cache_close(run);
     if (run->telemetry) lap_telemetry_stop(run->telemetry, &run->row->telemetry);
     run->telemetry = NULL;
     finish_plan(run);

@@ -3,6 +3,7 @@
 #define LAP_APP_RUNNER_INTERNAL_H
 
 #include "app/runner.h"
+#include "measure/flush.h"
 #include "measure/limits.h"
 #include "measure/protocol.h"
 #include "measure/throughput.h"
@@ -16,6 +17,7 @@ typedef struct lap_case_run {
     lap_session *session;
     lap_plan *plan;
     lap_timing timing;
+    lap_flush *flush; /* NULL with a hot cache */
     lap_check_report report;
     float *logits; /* verified logits, NULL when verification is off */
     lap_latency_run latency;
@@ -23,6 +25,9 @@ typedef struct lap_case_run {
     lap_status status; /* the first stage that failed ended the case with this */
     lap_error err;
 } lap_case_run;
+
+/* The network, weights and references of a case: in the runner, kept while they fit. */
+lap_status run_prepare(lap_runner *runner, const lap_run_case *c, lap_error *err);
 
 /* A case in stages, each called once and in this order; runner_group.c lets several cases take
  * turns in the second. A stage returns the status that ends the case; run_stage keeps it and does
@@ -51,5 +56,25 @@ lap_status run_layers(lap_case_run *run, lap_error *err);
 
 /* runner_throughput.c: batch search and final measurement; run->plan must be gone by then. */
 lap_status run_throughput(lap_case_run *run, lap_error *err);
+
+/* A plan for a batch, ready to run, on queue (NULL: the session's). *out may be a plan that is to
+ * be freed even when it fails. Opens a session if there is none. */
+lap_status run_make_plan(lap_case_run *run, uint64_t batch, lap_queue *queue, lap_plan **out,
+                         lap_error *err);
+/* What went wrong may have taken the context with it: the next plan opens a new session. */
+void run_drop_session(lap_case_run *run);
+bool run_interrupted(void *run);
+
+/* runner_extras.c. With cache = cold every repetition is prepared by emptying the cache; the row
+ * says what was done. */
+lap_status run_cache_open(lap_case_run *run, lap_latency_options *options, lap_error *err);
+void run_cache_close(lap_case_run *run);
+/* Copies of run->plan's input and output. */
+lap_status run_copies(lap_case_run *run, lap_error *err);
+
+/* runner_streams.c: at the batch of the throughput, respectively of the row. What does not fit is
+ * no error of the row. */
+lap_status run_pipeline(lap_case_run *run, lap_error *err);
+lap_status run_streams(lap_case_run *run, lap_error *err);
 
 #endif

@@ -27,16 +27,17 @@ static lap_status run_plan(void *context, lap_error *err) {
     return lap_plan_run(context, err);
 }
 
-/* What went wrong may have taken the context with it. */
-static void drop_session(lap_case_run *run) {
+void run_drop_session(lap_case_run *run) {
     lap_session_close(run->session, NULL);
     run->session = NULL;
 }
 
-static lap_status make_plan(lap_case_run *run, uint64_t batch, lap_plan **out, lap_error *err) {
+lap_status run_make_plan(lap_case_run *run, uint64_t batch, lap_queue *queue, lap_plan **out,
+                         lap_error *err) {
     lap_runner *runner = run->runner;
     lap_plan_options options = run->options;
     options.batch = batch;
+    options.queue = queue;
     if (!run->session) LAP_TRY(lap_session_open(run->c->device, &run->session, err));
     LAP_TRY(lap_plan_new(run->session, runner->net, &options, NULL, NULL, out, err));
     if (batch > 1) LAP_TRY(run_fits(run, *out, err));
@@ -47,7 +48,7 @@ static lap_status make_plan(lap_case_run *run, uint64_t batch, lap_plan **out, l
     return lap_plan_capture(*out, &captured, err);
 }
 
-static bool interrupted(void *context) {
+bool run_interrupted(void *context) {
     const lap_case_run *run = context;
     return run->runner->interrupted && run->runner->interrupted(NULL);
 }
@@ -56,18 +57,24 @@ typedef struct batch_job {
     lap_case_run *run;
     uint64_t batch, batches; /* batches 0: as many as a short look needs */
     double seconds;
-    uint64_t done; /* batches timed */
+    double timed_s; /* in timed runs, the first one too */
+    uint64_t done;  /* batches timed */
 } batch_job;
 
-/* Enough runs for a rate that can be compared: a tenth of a second, at least two. */
+/* Enough runs for a rate that can be compared: a tenth of a second, or an eighth of what the
+ * measurement at the end would take if that is less; at least two. */
 static lap_status short_look(batch_job *job, const lap_workload *workload, const lap_timing *timing,
                              lap_error *err) {
     double once;
     LAP_TRY(lap_measure_once(workload, timing, &once, err));
     double wanted = once > 0 ? 0.1 / once : 2;
+    double most = (double)job->run->runner->config->throughput.batches / 8;
+    if (wanted > most) wanted = most;
     job->done = wanted < 2 ? 2 : wanted > 200 ? 200 : (uint64_t)wanted;
-    return lap_measure_batches(workload, timing, job->done, interrupted, job->run, &job->seconds,
-                               err);
+    LAP_TRY(lap_measure_batches(workload, timing, job->done, run_interrupted, job->run,
+                                &job->seconds, err));
+    job->timed_s = once + job->seconds;
+    return LAP_OK;
 }
 
 static lap_status timed(batch_job *job, lap_plan *plan, lap_error *err) {
@@ -82,8 +89,8 @@ static lap_status timed(batch_job *job, lap_plan *plan, lap_error *err) {
         job->done = job->batches;
         status = lap_measure_once(&workload, &timing, &ignored, err); /* warm */
         if (status == LAP_OK)
-            status = lap_measure_batches(&workload, &timing, job->batches, interrupted, job->run,
-                                         &job->seconds, err);
+            status = lap_measure_batches(&workload, &timing, job->batches, run_interrupted,
+                                         job->run, &job->seconds, err);
     }
     lap_timing_close(&timing);
     return status;
@@ -113,19 +120,21 @@ static lap_status verified_run(batch_job *job, lap_plan *plan, lap_error *err) {
 
 static lap_status do_batch(batch_job *job, lap_error *err) {
     lap_plan *plan = NULL;
-    lap_status status = make_plan(job->run, job->batch, &plan, err);
+    lap_status status = run_make_plan(job->run, job->batch, NULL, &plan, err);
     if (status == LAP_OK) status = verified_run(job, plan, err);
     lap_plan_free(plan);
     /* After an allocation or launch failed some drivers refuse everything that follows. */
     if (status == LAP_E_OOM || status == LAP_E_LAUNCH || status == LAP_E_DEVICE)
-        drop_session(job->run);
+        run_drop_session(job->run);
     return status;
 }
 
-static lap_status try_batch(void *context, uint64_t batch, double *images_per_s, lap_error *err) {
+static lap_status try_batch(void *context, uint64_t batch, lap_trial *out, lap_error *err) {
     batch_job job = {.run = context, .batch = batch};
     LAP_TRY(do_batch(&job, err));
-    *images_per_s = (double)batch * (double)job.done / job.seconds;
+    out->images_per_s = (double)batch * (double)job.done / job.seconds;
+    out->batch_s = job.seconds / (double)job.done;
+    out->timed_s = job.timed_s;
     return LAP_OK;
 }
 
@@ -149,7 +158,9 @@ lap_status run_throughput(lap_case_run *run, lap_error *err) {
                                       .max_batch = config->throughput.max_batch,
                                       .batches = config->throughput.batches,
                                       .max_seconds = config->throughput.max_seconds,
-                                      .interrupted = interrupted,
+                                      .latency_limit_s = config->throughput.latency_limit_ms * 1e-3,
+                                      .search_cost = config->throughput.search_cost,
+                                      .interrupted = run_interrupted,
                                       .progress = progress,
                                       .try_batch = try_batch,
                                       .measure = measure,

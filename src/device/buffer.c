@@ -148,6 +148,85 @@ lap_status lap_buffer_fill(lap_queue *queue, lap_buffer *buffer, size_t offset, 
                                                 pattern, err));
 }
 
+/* ---- asynchronous copies and pinned memory -------------------------------------------------- */
+
+bool lap_device_has_async(const lap_device *device) {
+    if (!device) return false;
+    const lap_device_ops *ops = device->ops;
+    return ops->buffer_write_async && ops->buffer_read_async && ops->queue_wait_event;
+}
+
+static lap_status need_async(const lap_device *device, const char *call, lap_error *err) {
+    if (lap_device_has_async(device)) return LAP_OK;
+    return LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: %s has no asynchronous copies", call,
+                    device->ops->name);
+}
+
+lap_status lap_buffer_write_async(lap_queue *queue, lap_buffer *buffer, size_t offset,
+                                  const void *data, size_t bytes, lap_error *err) {
+    static const char call[] = "lap_buffer_write_async";
+    LAP_TRY(check_copy(queue, buffer, offset, bytes, call, err));
+    if (!data) return LAP_FAIL(err, LAP_E_ARG, "%s: data is NULL", call);
+    LAP_TRY(need_async(queue->device, call, err));
+    LAP_TRY(lap_call_enter(queue->device, call, err));
+    return done(queue, call,
+                queue->device->ops->buffer_write_async(queue->handle, buffer->handle, offset, data,
+                                                       bytes, err));
+}
+
+lap_status lap_buffer_read_async(lap_queue *queue, const lap_buffer *buffer, size_t offset,
+                                 void *data, size_t bytes, lap_error *err) {
+    static const char call[] = "lap_buffer_read_async";
+    LAP_TRY(check_copy(queue, buffer, offset, bytes, call, err));
+    if (!data) return LAP_FAIL(err, LAP_E_ARG, "%s: data is NULL", call);
+    LAP_TRY(need_async(queue->device, call, err));
+    LAP_TRY(lap_call_enter(queue->device, call, err));
+    return done(queue, call,
+                queue->device->ops->buffer_read_async(queue->handle, buffer->handle, offset, data,
+                                                      bytes, err));
+}
+
+bool lap_device_has_pinned(const lap_device *device) {
+    return device && device->ops->pinned_new && device->ops->pinned_free;
+}
+
+lap_status lap_pinned_new(lap_device *device, size_t bytes, lap_pinned **out, lap_error *err) {
+    static const char call[] = "lap_pinned_new";
+    if (!out) return LAP_FAIL(err, LAP_E_ARG, "%s: out is NULL", call);
+    *out = NULL;
+    if (!device) return LAP_FAIL(err, LAP_E_ARG, "%s: device is NULL", call);
+    if (bytes == 0) return LAP_FAIL(err, LAP_E_ARG, "%s: 0 bytes, at least 1 needed", call);
+    if (!lap_device_has_pinned(device))
+        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: %s has no pinned host memory", call,
+                        device->ops->name);
+    lap_pinned *pinned = calloc(1, sizeof *pinned);
+    if (!pinned) return LAP_FAIL(err, LAP_E_NOMEM, "%s: out of memory", call);
+    pinned->device = device;
+    lap_status status = lap_call_enter(device, call, err);
+    if (status == LAP_OK)
+        status = lap_call_leave(
+            device, call,
+            device->ops->pinned_new(device->handle, bytes, &pinned->handle, &pinned->data, err));
+    if (status != LAP_OK) {
+        free(pinned);
+        return status;
+    }
+    device->pinned++;
+    *out = pinned;
+    return LAP_OK;
+}
+
+void *lap_pinned_data(const lap_pinned *pinned) {
+    return pinned ? pinned->data : NULL;
+}
+
+void lap_pinned_free(lap_pinned *pinned) {
+    if (!pinned) return;
+    pinned->device->ops->pinned_free(pinned->handle);
+    pinned->device->pinned--;
+    free(pinned);
+}
+
 /* ---- library GEMM --------------------------------------------------------------------------- */
 
 const char *lap_device_gemm_name(const lap_device *device) {

@@ -66,12 +66,13 @@ lap_status lap_device_open(const lap_device_info *info, lap_device **out, lap_er
 
 lap_status lap_device_close(lap_device *device, lap_error *err) {
     if (!device) return LAP_OK;
-    if (device->queues || device->buffers || device->kernels || device->events || device->graphs)
+    if (device->queues || device->buffers || device->pinned || device->kernels || device->events ||
+        device->graphs)
         return LAP_FAIL(err, LAP_E_INTERNAL,
                         "closing %s with live objects: %zu queues, %zu buffers, %zu kernels, %zu "
-                        "events, %zu graphs; free them first",
+                        "events, %zu graphs, %zu pieces of pinned memory; free them first",
                         device->info.selector, device->queues, device->buffers, device->kernels,
-                        device->events, device->graphs);
+                        device->events, device->graphs, device->pinned);
     device->ops->close(device->handle);
     free(device);
     return LAP_OK;

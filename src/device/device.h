@@ -2,11 +2,12 @@
  * sees of either.
  *
  * Ownership: whoever receives an object frees it with its _free; _free takes NULL. A device
- * outlives its queues, buffers, kernels, events and graphs; lap_device_close returns LAP_E_INTERNAL
- * and names the counts when some are still alive (they are then leaked, not freed twice). Sizes are
- * size_t bytes, times are double seconds. Launches are given in groups, not global size. Every call
- * may fail; asynchronous faults surface in lap_queue_finish, lap_event_wait, _read. Threads:
- * objects of different devices may be used from different threads; one device's may not.
+ * outlives its queues, buffers, pinned memory, kernels, events and graphs; lap_device_close returns
+ * LAP_E_INTERNAL and names the counts when some are still alive (they are then leaked, not freed
+ * twice). Sizes are size_t bytes, times are double seconds. Launches are given in groups, not
+ * global size. Every call may fail; asynchronous faults surface in lap_queue_finish,
+ * lap_event_wait, _read. Threads: objects of different devices may be used from different threads;
+ * one device's may not.
  */
 #ifndef LAP_DEVICE_DEVICE_H
 #define LAP_DEVICE_DEVICE_H
@@ -132,6 +133,26 @@ lap_status lap_buffer_read(lap_queue *queue, const lap_buffer *buffer, size_t of
 /* Fill with a repeated 32-bit pattern, asynchronously; offset and bytes are multiples of 4. */
 lap_status lap_buffer_fill(lap_queue *queue, lap_buffer *buffer, size_t offset, size_t bytes,
                            uint32_t pattern, lap_error *err);
+
+/* Copies that return at once; the host memory must stay as it is, respectively be left alone, until
+ * an event recorded behind the copy, or the queue, was waited for. They overlap with other queues
+ * only from and to pinned memory. LAP_E_UNSUPPORTED where lap_device_has_async is false. */
+bool lap_device_has_async(const lap_device *device); /* these two and lap_queue_wait_event */
+lap_status lap_buffer_write_async(lap_queue *queue, lap_buffer *buffer, size_t offset,
+                                  const void *data, size_t bytes, lap_error *err);
+lap_status lap_buffer_read_async(lap_queue *queue, const lap_buffer *buffer, size_t offset,
+                                 void *data, size_t bytes, lap_error *err);
+/* What is enqueued on queue from now on starts only after everything before the event on its own
+ * queue is done. Does not wait on the host. The event must be of the same device and recorded. */
+lap_status lap_queue_wait_event(lap_queue *queue, lap_event *event, lap_error *err);
+
+/* Host memory that the device copies from and to directly ("pinned"): LAP_E_UNSUPPORTED where there
+ * is none. Freed with lap_pinned_free, after the copies that use it. */
+typedef struct lap_pinned lap_pinned;
+bool lap_device_has_pinned(const lap_device *device);
+lap_status lap_pinned_new(lap_device *device, size_t bytes, lap_pinned **out, lap_error *err);
+void *lap_pinned_data(const lap_pinned *pinned); /* NULL for NULL */
+void lap_pinned_free(lap_pinned *pinned);
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 

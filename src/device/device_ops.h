@@ -69,6 +69,17 @@ typedef struct lap_device_ops {
     lap_status (*buffer_fill)(void *queue, void *buffer, size_t offset, size_t bytes,
                               uint32_t pattern, lap_error *err);
 
+    /* Optional, all three or none. The copies return at once. */
+    lap_status (*buffer_write_async)(void *queue, void *buffer, size_t offset, const void *data,
+                                     size_t bytes, lap_error *err);
+    lap_status (*buffer_read_async)(void *queue, void *buffer, size_t offset, void *data,
+                                    size_t bytes, lap_error *err);
+    lap_status (*queue_wait_event)(void *queue, void *event, lap_error *err);
+    /* Optional, both or none: page-locked host memory and its address. */
+    lap_status (*pinned_new)(void *device, size_t bytes, void **pinned, void **data,
+                             lap_error *err);
+    void (*pinned_free)(void *pinned);
+
     lap_status (*kernel_build)(void *device, const lap_build *build, void **kernel,
                                lap_kernel_info *info, lap_error *err);
     void (*kernel_free)(void *kernel);

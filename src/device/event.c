@@ -51,6 +51,22 @@ lap_status lap_event_record(lap_event *event, lap_queue *queue, lap_error *err) 
     return LAP_OK;
 }
 
+lap_status lap_queue_wait_event(lap_queue *queue, lap_event *event, lap_error *err) {
+    static const char call[] = "lap_queue_wait_event";
+    if (!queue || !event) return LAP_FAIL(err, LAP_E_ARG, "%s: queue or event is NULL", call);
+    if (event->device != queue->device)
+        return LAP_FAIL(err, LAP_E_ARG, "%s: the event is of %s, the queue on %s", call,
+                        event->device->info.selector, queue->device->info.selector);
+    if (!event->recorded) return LAP_FAIL(err, LAP_E_ARG, "%s: the event was never recorded", call);
+    LAP_TRY(lap_queue_check_idle(queue, call, err));
+    if (!lap_device_has_async(queue->device))
+        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: queues of %s cannot wait for each other", call,
+                        queue->device->ops->name);
+    LAP_TRY(lap_call_enter(queue->device, call, err));
+    return lap_call_leave(queue->device, call,
+                          queue->device->ops->queue_wait_event(queue->handle, event->handle, err));
+}
+
 lap_status lap_event_wait(lap_event *event, lap_error *err) {
     static const char call[] = "lap_event_wait";
     if (!event) return LAP_FAIL(err, LAP_E_ARG, "%s: event is NULL", call);

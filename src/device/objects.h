@@ -11,7 +11,7 @@ struct lap_device {
     lap_device_info info;
     const char *lost; /* the call that first reported LAP_E_DEVICE; NULL while healthy */
     uint64_t next_queue_id;
-    size_t queues, buffers, kernels, events, graphs; /* alive now */
+    size_t queues, buffers, pinned, kernels, events, graphs; /* alive now */
 };
 
 struct lap_queue {
@@ -30,6 +30,11 @@ struct lap_buffer {
     lap_buffer *parent; /* NULL for a buffer of its own */
     size_t views;       /* alive on this buffer */
     bool freed;         /* by its owner, but views still need it */
+};
+
+struct lap_pinned {
+    lap_device *device;
+    void *handle, *data;
 };
 
 struct lap_kernel {

@@ -41,6 +41,8 @@ static void note_warm_up(lap_row *row) {
 
 static void note_end(lap_row *row) {
     const lap_latency *l = &row->latency;
+    if (row->copies.has && row->copies.reason[0])
+        lap_row_note(row, "no pinned copies: %s", row->copies.reason);
     if (l->interrupted)
         lap_row_note(row, "interrupted after %zu of %zu repetitions", l->n, l->planned);
     else if (l->time_limit)
@@ -113,6 +115,11 @@ static void note_throughput(lap_row *row) {
     if (t->batches > 0 && t->batches < t->batches_planned)
         lap_row_note(row, "throughput: max_seconds left time for %llu of %llu batches",
                      (unsigned long long)t->batches, (unsigned long long)t->batches_planned);
+    const lap_optional limit = t->latency_limit_s;
+    for (size_t i = 0; i < t->curve_count && limit.has; i++)
+        if (t->curve[i].batch == t->best_batch && t->curve[i].over_limit)
+            lap_row_note(row, "throughput: no batch is within latency_limit_ms = %g",
+                         limit.value * 1e3);
     if (t->batch != t->best_batch && t->batch != 0)
         lap_row_note(row, "throughput: batch %llu was best in the search, but did not fit again",
                      (unsigned long long)t->best_batch);
@@ -127,6 +134,32 @@ static void check_ceiling(lap_row *row, const char *what, lap_optional flops_per
                  what, flops_per_s.value, ceiling);
 }
 
+static lap_precision precision_of(const lap_row *row) {
+    for (int p = 0; p < LAP_PRECISION_COUNT; p++)
+        if (strcmp(lap_precision_name((lap_precision)p), row->precision) == 0)
+            return (lap_precision)p;
+    return LAP_FP32;
+}
+
+static void derive_roof(lap_row *row, lap_layer *layer, double batch) {
+    lap_roof roof =
+        lap_ceilings_roof(&row->ceilings, precision_of(row), row->device.cache_bytes,
+                          (uint64_t)((double)layer->flops * batch), layer->bytes, layer->device_s);
+    layer->intensity = roof.intensity;
+    layer->share = roof.share;
+    layer->bound = roof.bound;
+}
+
+static void derive_sum(lap_row *row) {
+    lap_layer_sum *sum = &row->layer_sum;
+    if (row->layer_count == 0) return;
+    if (row->latency.has) sum->whole_s = row->latency.stats.p50;
+    sum->difference_s = lap_none();
+    if (sum->sum_s.has && sum->whole_s.has)
+        sum->difference_s = lap_some(sum->sum_s.value - sum->whole_s.value);
+    if (row->ceilings.reason[0]) lap_row_note(row, "ceilings: %s", row->ceilings.reason);
+}
+
 static void derive_layers(lap_row *row, double batch) {
     for (size_t i = 0; i < row->layer_count; i++) {
         lap_layer *layer = &row->layers[i];
@@ -134,7 +167,9 @@ static void derive_layers(lap_row *row, double batch) {
         layer->bytes_per_s = lap_ratio(lap_some((double)layer->bytes), layer->device_s);
         if (layer->flops == 0) layer->flops_per_s = lap_none(); /* pools: no rate, not 0 */
         check_ceiling(row, layer->name, layer->flops_per_s);
+        derive_roof(row, layer, batch);
     }
+    derive_sum(row);
 }
 
 void lap_row_finish(lap_row *row) {

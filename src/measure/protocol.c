@@ -53,6 +53,8 @@ lap_status lap_latency_sample(lap_latency_run *run, size_t passes, lap_sample *s
                               lap_span_fault *fault, lap_error *err) {
     const lap_timing *timing = &run->timing;
     void *context = timing->context;
+    const lap_latency_options *o = &run->options;
+    if (o->prepare) LAP_TRY(o->prepare(o->prepare_context, err));
     double a = timing->now(context);
     LAP_TRY(timing->before(context, err));
     for (size_t i = 0; i < passes; i++)

@@ -42,6 +42,9 @@ typedef struct lap_latency_options {
     /* Called after each warm-up run and repetition; NULL for none. */
     void (*progress)(void *context, const char *what, size_t done, size_t total);
     void *context; /* of interrupted and progress */
+    /* Called before every timed repetition, outside of it, and done on return; NULL for none. */
+    lap_status (*prepare)(void *prepare_context, lap_error *err);
+    void *prepare_context;
 } lap_latency_options;
 
 /* Measure. out is overwritten (lap_latency_free it afterwards).

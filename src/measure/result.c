@@ -124,7 +124,13 @@ static void remove_times(lap_row *row) {
     for (size_t i = 0; i < row->layer_count; i++) {
         lap_layer *layer = &row->layers[i];
         layer->device_s = layer->flops_per_s = layer->bytes_per_s = lap_none();
+        layer->share = lap_none();
+        layer->bound = NULL;
     }
+    row->copies = (lap_copies){0};
+    row->layer_sum = (lap_layer_sum){0};
+    row->pipeline = (lap_pipeline){0};
+    row->streams = (lap_streams){0};
 }
 
 /* A copy of text, NULL on a lack of memory. */

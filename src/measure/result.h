@@ -10,6 +10,8 @@
 #define LAP_MEASURE_RESULT_H
 
 #include "device/device.h"
+#include "measure/ceilings.h"
+#include "measure/extras.h"
 #include "measure/floor.h"
 #include "measure/stats.h"
 #include "measure/telemetry.h"
@@ -97,16 +99,23 @@ typedef struct lap_latency {
 typedef struct lap_curve_point {
     uint64_t batch;
     lap_optional images_per_s;
-    lap_status status; /* LAP_OK, or why this batch has no value */
-    char reason[256];  /* "" when ok */
+    lap_optional batch_s; /* one batch */
+    bool over_limit;      /* batch_s is above latency_limit_ms */
+    lap_status status;    /* LAP_OK, or why this batch has no value */
+    char reason[256];     /* "" when ok */
 } lap_curve_point;
 
 typedef struct lap_throughput {
     bool has;        /* a search was made */
-    char search[16]; /* "linear", "binary", "doubling" */
+    char search[16]; /* "linear", "binary", "doubling", "sweep" */
     lap_curve_point *curve;
     size_t curve_count, curve_capacity;
-    uint64_t best_batch;      /* of the search; 0 if no batch worked */
+    uint64_t best_batch;    /* of the search, within the limit; 0 if no batch worked */
+    uint64_t largest_batch; /* that ran; 0 if none did */
+    bool largest_known;     /* one more did not fit, or was not to be tried */
+    uint64_t knee_batch;    /* smallest with LAP_KNEE of the best rate; 0 without one */
+    lap_optional latency_limit_s;
+    double search_s;          /* timed runs of the search, without setting up and verifying */
     char ended[256];          /* why the search ended: "max_batch reached", … */
     uint64_t batch;           /* of the final measurement; 0 if there was none */
     uint64_t batches;         /* batches timed in it */
@@ -126,7 +135,9 @@ typedef struct lap_layer {
     uint64_t macs, flops;                  /* of one image */
     uint64_t bytes;                        /* least bytes moved, for the row's batch */
     lap_optional device_s;                 /* one run of the batch */
-    lap_optional flops_per_s, bytes_per_s; /* derived by lap_row_finish */
+    lap_optional flops_per_s, bytes_per_s; /* derived by lap_row_finish, as are the next three */
+    lap_optional intensity, share;         /* FLOPs per byte; share of the roofline */
+    const char *bound;                     /* "compute", "cache", "memory"; NULL without a share */
 } lap_layer;
 
 typedef struct lap_row {
@@ -157,6 +168,13 @@ typedef struct lap_row {
     size_t layer_count, layer_capacity;
     char **notes; /* remarks on how far the numbers can be trusted */
     size_t note_count, note_capacity;
+    char cache[8];         /* "hot", "cold": the latency's; "" without latency */
+    uint64_t flush_bytes;  /* touched before each repetition; 0 when hot */
+    lap_copies copies;     /* optional, as all that follow */
+    lap_ceilings ceilings; /* with layers */
+    lap_layer_sum layer_sum;
+    lap_pipeline pipeline;
+    lap_streams streams;
 } lap_row;
 
 void lap_row_init(lap_row *row);

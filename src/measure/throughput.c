@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {"doubling", "linear", "binary"};
+static const char *const names[] = {"doubling", "linear", "binary", "sweep"};
 
 const char *lap_search_name(lap_search search) {
     return names[search];
@@ -70,18 +70,23 @@ static bool append(lap_throughput *out, const lap_curve_point *point) {
 
 static lap_status try_one(search_state *s, uint64_t batch) {
     const lap_throughput_options *o = s->options;
-    double rate = 0;
+    lap_trial trial = {0};
     lap_error_clear(&s->last_error);
-    lap_status status = o->try_batch(o->context, batch, &rate, &s->last_error);
+    lap_status status = o->try_batch(o->context, batch, &trial, &s->last_error);
+    double rate = trial.images_per_s;
     if (status == LAP_OK && (!(rate > 0) || !isfinite(rate)))
         status = LAP_FAIL(&s->last_error, LAP_E_TIMER, "batch %llu: the clock shows no time",
                           (unsigned long long)batch);
     if (status == LAP_E_INTERRUPTED) return status; /* says nothing about this batch */
     lap_curve_point point = {.batch = batch, .status = status};
-    if (status == LAP_OK)
+    if (status == LAP_OK) {
         point.images_per_s = lap_some(rate);
-    else if (lap_error_text(&s->last_error, point.reason, sizeof point.reason) == 0)
+        point.batch_s = lap_some(trial.batch_s > 0 ? trial.batch_s : (double)batch / rate);
+        point.over_limit = o->latency_limit_s > 0 && point.batch_s.value > o->latency_limit_s;
+        if (trial.timed_s > 0 && isfinite(trial.timed_s)) s->out->search_s += trial.timed_s;
+    } else if (lap_error_text(&s->last_error, point.reason, sizeof point.reason) == 0) {
         snprintf(point.reason, sizeof point.reason, "%s", lap_status_name(status));
+    }
     if (!append(s->out, &point))
         return LAP_FAIL(&s->last_error, LAP_E_INTERNAL, "no memory for the curve of batch sizes");
     if (status != LAP_OK && s->first_failure == LAP_OK) {
@@ -90,6 +95,34 @@ static lap_status try_one(search_state *s, uint64_t batch) {
     }
     if (o->progress) o->progress(o->context, "batch search", (size_t)batch, (size_t)o->max_batch);
     return status;
+}
+
+/* The newest point: a batch over the latency limit is too big, though it ran. */
+static verdict verdict_of_last(const search_state *s, lap_status status) {
+    size_t n = s->out->curve_count;
+    if (status == LAP_OK && n > 0 && s->out->curve[n - 1].over_limit) return TOO_BIG;
+    return verdict_of(status);
+}
+
+/* The point with the most images per second within the latency limit; where none is within, the one
+ * that takes least. NULL if none has a rate. */
+static lap_curve_point *best_point(lap_throughput *t) {
+    lap_curve_point *best = NULL;
+    for (size_t i = 0; i < t->curve_count; i++) {
+        lap_curve_point *p = &t->curve[i];
+        if (p->status != LAP_OK || !p->images_per_s.has) continue;
+        bool better = !best || (p->over_limit != best->over_limit ? best->over_limit
+                                : p->over_limit ? p->batch_s.value < best->batch_s.value
+                                                : p->images_per_s.value > best->images_per_s.value);
+        if (better) best = p;
+    }
+    return best;
+}
+
+/* How long the final measurement will take at a point. */
+static double final_seconds(const lap_throughput_options *o, const lap_curve_point *p) {
+    double seconds = (double)o->batches * (double)p->batch / p->images_per_s.value;
+    return o->max_seconds > 0 && seconds > o->max_seconds ? o->max_seconds : seconds;
 }
 
 static bool may_go_on(search_state *s, lap_status *status) {
@@ -106,6 +139,12 @@ static bool may_go_on(search_state *s, lap_status *status) {
         snprintf(ended, size, "max_seconds reached");
         return false;
     }
+    const lap_curve_point *best = best_point(s->out);
+    if (o->search_cost > 0 && best && s->out->search_s > o->search_cost * final_seconds(o, best)) {
+        snprintf(ended, size, "search_cost reached: %.3g s, %g times the final measurement",
+                 s->out->search_s, o->search_cost);
+        return false;
+    }
     return true;
 }
 
@@ -113,7 +152,16 @@ static bool may_go_on(search_state *s, lap_status *status) {
 
 static uint64_t next_batch(const lap_throughput_options *o, uint64_t batch) {
     uint64_t room = o->max_batch - batch;
-    uint64_t step = o->search == LAP_SEARCH_LINEAR ? 1 : batch;
+    uint64_t step = batch;
+    if (o->search == LAP_SEARCH_LINEAR || batch == 1) step = 1;
+    if (o->search == LAP_SEARCH_SWEEP &&
+        batch > 1) { /* half way to the next power of two, or to it */
+        bool power = (batch & (batch - 1)) == 0;
+        uint64_t above = 1;
+        while (above <= batch && above < (uint64_t)1 << 62)
+            above *= 2;
+        step = power ? batch / 2 : above - batch;
+    }
     return step < room ? batch + step : o->max_batch; /* cannot wrap; ends on max_batch itself */
 }
 
@@ -126,12 +174,13 @@ static lap_status grow_batch(search_state *s, uint64_t *good, uint64_t *bad) {
     for (;;) {
         if (!may_go_on(s, &status)) return status;
         status = try_one(s, batch);
-        verdict v = verdict_of(status);
+        verdict v = verdict_of_last(s, status);
         if (v == FITS) *good = batch;
         if (v == TOO_BIG) *bad = batch;
         if (v != FITS) {
             snprintf(s->out->ended, sizeof s->out->ended, "batch %llu: %s",
-                     (unsigned long long)batch, lap_status_name(status));
+                     (unsigned long long)batch,
+                     status == LAP_OK ? "over latency_limit_ms" : lap_status_name(status));
             return v == STOP ? status : LAP_OK;
         }
         if (batch == o->max_batch) {
@@ -149,7 +198,7 @@ static lap_status bisect(search_state *s, uint64_t good, uint64_t bad) {
         if (!may_go_on(s, &status)) return status;
         uint64_t middle = good + (bad - good) / 2;
         status = try_one(s, middle);
-        verdict v = verdict_of(status);
+        verdict v = verdict_of_last(s, status);
         if (v == STOP) {
             snprintf(s->out->ended, sizeof s->out->ended, "batch %llu: %s",
                      (unsigned long long)middle, lap_status_name(status));
@@ -160,20 +209,10 @@ static lap_status bisect(search_state *s, uint64_t good, uint64_t bad) {
         else
             bad = middle;
     }
-    snprintf(s->out->ended, sizeof s->out->ended, "%llu is the largest batch that fits",
-             (unsigned long long)good);
+    snprintf(s->out->ended, sizeof s->out->ended, "%llu is the largest batch that fits%s",
+             (unsigned long long)good,
+             s->options->latency_limit_s > 0 ? " and is within latency_limit_ms" : "");
     return LAP_OK;
-}
-
-/* The point with the most images per second, NULL if none has any. */
-static lap_curve_point *best_point(lap_throughput *t) {
-    lap_curve_point *best = NULL;
-    for (size_t i = 0; i < t->curve_count; i++) {
-        lap_curve_point *p = &t->curve[i];
-        if (p->status != LAP_OK || !p->images_per_s.has) continue;
-        if (!best || p->images_per_s.value > best->images_per_s.value) best = p;
-    }
-    return best;
 }
 
 static lap_status check_options(const lap_throughput_options *o, lap_error *err) {
@@ -186,6 +225,27 @@ static lap_status check_options(const lap_throughput_options *o, lap_error *err)
     return LAP_OK;
 }
 
+/* What the curve says besides the best batch. */
+static void read_curve(const lap_throughput_options *o, lap_throughput *out) {
+    const lap_curve_point *best = best_point(out);
+    uint64_t smallest_bad = 0;
+    out->best_batch = best ? best->batch : 0;
+    for (size_t i = 0; i < out->curve_count; i++) {
+        const lap_curve_point *p = &out->curve[i];
+        if (p->status != LAP_OK) {
+            if (verdict_of(p->status) == TOO_BIG && (!smallest_bad || p->batch < smallest_bad))
+                smallest_bad = p->batch;
+            continue;
+        }
+        if (p->batch > out->largest_batch) out->largest_batch = p->batch;
+        bool near = best && p->over_limit == best->over_limit &&
+                    p->images_per_s.value >= LAP_KNEE * best->images_per_s.value;
+        if (near && (!out->knee_batch || p->batch < out->knee_batch)) out->knee_batch = p->batch;
+    }
+    out->largest_known = out->largest_batch > 0 && (smallest_bad == out->largest_batch + 1 ||
+                                                    out->largest_batch == o->max_batch);
+}
+
 lap_status lap_throughput_search(const lap_throughput_options *options, lap_throughput *out,
                                  lap_error *err) {
     memset(out, 0, sizeof *out);
@@ -194,14 +254,15 @@ lap_status lap_throughput_search(const lap_throughput_options *options, lap_thro
     s.now = options->now ? options->now : lap_clock_now;
     s.started = s.now();
     out->has = true;
+    if (options->latency_limit_s > 0) out->latency_limit_s = lap_some(options->latency_limit_s);
     snprintf(out->search, sizeof out->search, "%s", lap_search_name(options->search));
 
     uint64_t good = 0, bad = 0;
     lap_status status = grow_batch(&s, &good, &bad);
-    if (status == LAP_OK && options->search == LAP_SEARCH_BINARY && good > 0 && bad > 0)
-        status = bisect(&s, good, bad);
+    bool bisects = options->search == LAP_SEARCH_BINARY || options->search == LAP_SEARCH_SWEEP;
+    if (status == LAP_OK && bisects && good > 0 && bad > 0) status = bisect(&s, good, bad);
     const lap_curve_point *best = best_point(out);
-    if (best) out->best_batch = best->batch;
+    read_curve(options, out);
     if (status == LAP_E_INTERRUPTED) snprintf(out->ended, sizeof out->ended, "interrupted");
     if (status == LAP_OK && !best) {
         if (err) *err = s.first_error;

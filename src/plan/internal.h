@@ -48,6 +48,7 @@ typedef struct plan_step {
 
 struct lap_plan {
     lap_session *session;
+    lap_queue *queue;
     const lap_net *net;
     lap_plan_options options;
     plan_step *steps;

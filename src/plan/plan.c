@@ -98,6 +98,7 @@ lap_status lap_plan_new(lap_session *session, const lap_net *net, const lap_plan
     lap_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for a plan");
     plan->session = session;
+    plan->queue = options->queue ? options->queue : session->queue;
     plan->net = net;
     plan->options = *options;
     lap_status status = make_steps(plan, progress, context, err);
@@ -136,8 +137,8 @@ static lap_status upload(lap_plan *plan, plan_buffer *to, const char *name, cons
                          const void *data, size_t bytes, lap_error *err) {
     char label[64];
     snprintf(label, sizeof label, "%.50s %s", name, what);
-    if (!to->whole) LAP_TRY(plan_buffer_new(plan->session->queue, bytes, label, to, err));
-    return lap_buffer_write(plan->session->queue, to->data, 0, data, bytes, err);
+    if (!to->whole) LAP_TRY(plan_buffer_new(plan->queue, bytes, label, to, err));
+    return lap_buffer_write(plan->queue, to->data, 0, data, bytes, err);
 }
 
 /* The bias that the step's kernels add, padded to the output's channel stride. */
@@ -260,9 +261,8 @@ static lap_status bind_scratch(lap_plan *plan, plan_step *step, lap_error *err) 
     if (bytes == 0) return LAP_OK;
     char label[64];
     snprintf(label, sizeof label, "%.50s scratch", step->name);
-    LAP_TRY(plan_buffer_new(plan->session->queue, bytes, label, &step->own_scratch, err));
-    return lap_buffer_fill(plan->session->queue, step->own_scratch.data, 0, step->own_scratch.bytes,
-                           0, err);
+    LAP_TRY(plan_buffer_new(plan->queue, bytes, label, &step->own_scratch, err));
+    return lap_buffer_fill(plan->queue, step->own_scratch.data, 0, step->own_scratch.bytes, 0, err);
 }
 
 /* The name of the first tensor that lives in a slot labels it. */
@@ -281,7 +281,7 @@ static void slot_label(const lap_plan *plan, int slot, char *label, size_t size)
 lap_status lap_plan_bind(lap_plan *plan, lap_error *err) {
     if (!plan->uploaded || plan->bound)
         return LAP_FAIL(err, LAP_E_ARG, "a plan is bound once, after its weights are uploaded");
-    lap_queue *queue = plan->session->queue;
+    lap_queue *queue = plan->queue;
     for (int s = 0; s < plan->slot_count; s++) {
         char label[64] = "activations";
         slot_label(plan, s, label, sizeof label);
@@ -331,8 +331,8 @@ lap_status lap_plan_run_step(lap_plan *plan, int index, lap_error *err) {
     for (int i = 0; i < step->row->stage_count; i++) {
         plan_launch *launch = &step->launches[i];
         lap_status status = launch->kind == LAP_STAGE_GEMM
-                                ? lap_gemm_enqueue(plan->session->queue, &launch->gemm, err)
-                                : lap_enqueue(plan->session->queue, &launch->launch, err);
+                                ? lap_gemm_enqueue(plan->queue, &launch->gemm, err)
+                                : lap_enqueue(plan->queue, &launch->launch, err);
         if (status != LAP_OK) {
             lap_error_prefix(err, "%s: kernel %s: ", step->name, step->row->id);
             return status;
@@ -343,7 +343,7 @@ lap_status lap_plan_run_step(lap_plan *plan, int index, lap_error *err) {
 
 lap_status lap_plan_run(lap_plan *plan, lap_error *err) {
     if (!plan->bound) return LAP_FAIL(err, LAP_E_ARG, "a plan runs only after it is bound");
-    if (plan->graph) return lap_graph_launch(plan->graph, plan->session->queue, err);
+    if (plan->graph) return lap_graph_launch(plan->graph, plan->queue, err);
     for (int i = 0; i < plan->step_count; i++)
         LAP_TRY(lap_plan_run_step(plan, i, err));
     return LAP_OK;
@@ -352,7 +352,7 @@ lap_status lap_plan_run(lap_plan *plan, lap_error *err) {
 lap_status lap_plan_capture(lap_plan *plan, bool *captured, lap_error *err) {
     *captured = plan->graph != NULL;
     if (plan->graph || !lap_device_has_graphs(plan->session->device)) return LAP_OK;
-    lap_queue *queue = plan->session->queue;
+    lap_queue *queue = plan->queue;
     LAP_TRY(lap_queue_finish(queue, err));
     LAP_TRY(lap_graph_begin(queue, err));
     lap_status status = lap_plan_run(plan, err);
@@ -423,7 +423,7 @@ int lap_plan_launch_count(const lap_plan *plan) {
 }
 
 lap_status lap_plan_guards_check(lap_plan *plan, lap_error *err) {
-    lap_queue *queue = plan->session->queue;
+    lap_queue *queue = plan->queue;
     for (int s = 0; s < plan->slot_count; s++)
         LAP_TRY(plan_buffer_check(queue, &plan->slots[s], err));
     if (plan->scratch.whole) LAP_TRY(plan_buffer_check(queue, &plan->scratch, err));

@@ -28,9 +28,10 @@ typedef struct lap_plan_options {
     uint64_t batch;
     uint64_t chosen_for; /* choose rows and parameters as for this batch; 0: batch itself */
     lap_precision precision;
-    bool naive;    /* only naive kernels */
-    bool unfused;  /* a step for every op */
-    bool no_reuse; /* every tensor keeps its own memory (layer checks need it) */
+    bool naive;       /* only naive kernels */
+    bool unfused;     /* a step for every op */
+    lap_queue *queue; /* of the session's device, outlives the plan; NULL: the session's own */
+    bool no_reuse;    /* every tensor keeps its own memory (layer checks need it) */
 } lap_plan_options;
 
 typedef struct lap_plan lap_plan;
@@ -50,6 +51,16 @@ uint64_t lap_plan_activation_bytes(const lap_plan *plan);
 
 /* Upload the batch: image i of the batch is images[i % count]; images are float NCHW. */
 lap_status lap_plan_set_input(lap_plan *plan, const float *images, size_t count, lap_error *err);
+/* The same without the device: the batch as it is stored, lap_plan_input_bytes of it, for callers
+ * that copy it themselves into lap_plan_input_buffer. The plan must be bound. */
+lap_status lap_plan_pack_input(const lap_plan *plan, const float *images, size_t count, void *out,
+                               lap_error *err);
+size_t lap_plan_input_bytes(const lap_plan *plan);
+lap_buffer *lap_plan_input_buffer(const lap_plan *plan); /* the plan's own; NULL before the bind */
+/* The logits as they are stored: floats, classes padded to the channel stride. */
+size_t lap_plan_output_bytes(const lap_plan *plan);
+lap_buffer *lap_plan_output_buffer(const lap_plan *plan);
+lap_queue *lap_plan_queue(const lap_plan *plan);
 /* Enqueue one forward pass. After lap_plan_capture it replays the recorded graph. */
 lap_status lap_plan_run(lap_plan *plan, lap_error *err);
 /* Record the pass as a graph where the device has graphs; *captured says whether. */

@@ -78,7 +78,7 @@ lap_status lap_plan_tensor_read(lap_plan *plan, int tensor, uint64_t first, uint
     LAP_TRY(image_new(plan, tensor, 1, &one, err));
     lap_status status = LAP_OK;
     for (uint64_t i = 0; i < count && status == LAP_OK; i++) {
-        status = lap_buffer_read(plan->session->queue, buffer_of(plan, tensor),
+        status = lap_buffer_read(plan->queue, buffer_of(plan, tensor),
                                  (size_t)(first + i) * one.bytes, one.data, one.bytes, err);
         for (size_t p = 0; status == LAP_OK && p < one.elements / cs; p++)
             for (size_t k = 0; k < c; k++)
@@ -100,7 +100,7 @@ lap_status lap_plan_tensor_write(lap_plan *plan, int tensor, uint64_t first, uin
         for (size_t p = 0; p < one.elements / cs; p++)
             for (size_t k = 0; k < c; k++)
                 put(&one, p * cs + k, *nhwc++);
-        status = lap_buffer_write(plan->session->queue, buffer_of(plan, tensor),
+        status = lap_buffer_write(plan->queue, buffer_of(plan, tensor),
                                   (size_t)(first + i) * one.bytes, one.data, one.bytes, err);
     }
     free(one.data);
@@ -117,8 +117,8 @@ lap_status lap_plan_tensor_padding(lap_plan *plan, int tensor, uint64_t *wrong, 
     LAP_TRY(image_new(plan, tensor, 1, &one, err));
     lap_status status = LAP_OK;
     for (uint64_t i = 0; i < plan->options.batch && status == LAP_OK; i++) {
-        status = lap_buffer_read(plan->session->queue, buffer_of(plan, tensor),
-                                 (size_t)i * one.bytes, one.data, one.bytes, err);
+        status = lap_buffer_read(plan->queue, buffer_of(plan, tensor), (size_t)i * one.bytes,
+                                 one.data, one.bytes, err);
         for (size_t p = 0; status == LAP_OK && p < one.elements / cs; p++)
             for (size_t k = c; k < cs; k++)
                 *wrong += !(get(&one, p * cs + k) == 0.0f);
@@ -130,8 +130,7 @@ lap_status lap_plan_tensor_padding(lap_plan *plan, int tensor, uint64_t *wrong, 
 lap_status lap_plan_tensor_poison(lap_plan *plan, int tensor, lap_error *err) {
     LAP_TRY(check_range(plan, tensor, 0, plan->options.batch, err));
     plan_buffer *buffer = &plan->slots[plan->slot_of[tensor]];
-    return lap_buffer_fill(plan->session->queue, buffer->data, 0, buffer->bytes, PLAN_NAN_WORD,
-                           err);
+    return lap_buffer_fill(plan->queue, buffer->data, 0, buffer->bytes, PLAN_NAN_WORD, err);
 }
 
 /* Image i of `to` from float NCHW. */
@@ -154,11 +153,50 @@ lap_status lap_plan_set_input(lap_plan *plan, const float *images, size_t count,
     lap_status status = LAP_OK;
     for (uint64_t i = 0; i < plan->options.batch && status == LAP_OK; i += count) {
         size_t n = plan->options.batch - i < count ? (size_t)(plan->options.batch - i) : count;
-        status = lap_buffer_write(plan->session->queue, buffer_of(plan, 0), (size_t)i * all.bytes,
-                                  all.data, n * all.bytes, err);
+        status = lap_buffer_write(plan->queue, buffer_of(plan, 0), (size_t)i * all.bytes, all.data,
+                                  n * all.bytes, err);
     }
     free(all.data);
     return status;
+}
+
+lap_status lap_plan_pack_input(const lap_plan *plan, const float *images, size_t count, void *out,
+                               lap_error *err) {
+    LAP_TRY(check_range(plan, 0, 0, plan->options.batch, err));
+    if (count == 0) return LAP_FAIL(err, LAP_E_ARG, "no input images");
+    const lap_tensor *t = &plan->net->tensors[0];
+    image all = {.type = storage_of(plan, 0),
+                 .elements = (size_t)lap_tensor_stored(t),
+                 .bytes = (size_t)lap_tensor_stored(t) * plan_tensor_element(plan, 0),
+                 .data = out};
+    memset(out, 0, lap_plan_input_bytes(plan)); /* padding channels */
+    for (size_t i = 0; i < plan->options.batch; i++)
+        to_nhwc(images + i % count * (size_t)lap_tensor_logical(t), t, &all, i);
+    return LAP_OK;
+}
+
+size_t lap_plan_input_bytes(const lap_plan *plan) {
+    return (size_t)plan_tensor_bytes(plan, 0);
+}
+
+lap_buffer *lap_plan_input_buffer(const lap_plan *plan) {
+    return plan->bound ? buffer_of(plan, 0) : NULL;
+}
+
+static int output_tensor(const lap_plan *plan) {
+    return plan->net->ops[plan->net->op_count - 1].output;
+}
+
+size_t lap_plan_output_bytes(const lap_plan *plan) {
+    return (size_t)plan_tensor_bytes(plan, output_tensor(plan));
+}
+
+lap_buffer *lap_plan_output_buffer(const lap_plan *plan) {
+    return plan->bound ? buffer_of(plan, output_tensor(plan)) : NULL;
+}
+
+lap_queue *lap_plan_queue(const lap_plan *plan) {
+    return plan->queue;
 }
 
 lap_status lap_plan_logits(lap_plan *plan, float *logits, lap_error *err) {

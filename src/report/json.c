@@ -1,6 +1,7 @@
 /* The result document, with jansson. Keys and units are those of docs/RESULTS.md; a value that does
  * not exist is null. Renders only. */
 #include "report/format.h"
+#include "report/json_build.h"
 #include "report/report.h"
 
 #include <jansson.h>
@@ -10,71 +11,9 @@
 /* Digits of a real: enough for nanoseconds in hours, few enough not to show binary fractions. */
 enum { REAL_DIGITS = 12 };
 
-/* json_object_set_new and its like accept NULL as a value by failing; a failure anywhere is
- * remembered here, so that no half document is ever written. */
-typedef struct builder {
-    bool failed;
-} builder;
-
-static void set(builder *b, json_t *object, const char *key, json_t *value) {
-    if (json_object_set_new(object, key, value) != 0) b->failed = true;
-}
-
-static void push(builder *b, json_t *array, json_t *value) {
-    if (json_array_append_new(array, value) != 0) b->failed = true;
-}
-
-/* Text that is not valid UTF-8 is not lost, only its bad bytes are. */
-static json_t *text_value(const char *s) {
-    json_t *value = json_string(s);
-    if (value) return value;
-    size_t n = strlen(s) + 1;
-    char *copy = malloc(n);
-    if (!copy) return NULL;
-    memcpy(copy, s, n);
-    value = json_string(lap_text_clean(copy));
-    free(copy);
-    return value;
-}
-
-static void set_text(builder *b, json_t *object, const char *key, const char *s) {
-    set(b, object, key, s ? text_value(s) : json_null());
-}
-
-/* Empty means unknown. */
-static void set_known(builder *b, json_t *object, const char *key, const char *s) {
-    set_text(b, object, key, s[0] ? s : NULL);
-}
-
-static json_t *real_value(lap_optional value) {
-    lap_optional finite = value.has ? lap_some(value.value) : value;
-    return finite.has ? json_real(finite.value) : json_null();
-}
-
-static void set_real(builder *b, json_t *object, const char *key, lap_optional value) {
-    set(b, object, key, real_value(value));
-}
-
-static json_t *count_value(uint64_t value) {
-    return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
-}
-
-static void set_count(builder *b, json_t *object, const char *key, uint64_t value) {
-    set(b, object, key, count_value(value));
-}
-
-/* Zero means unknown. */
-static void set_size(builder *b, json_t *object, const char *key, uint64_t value) {
-    set(b, object, key, value ? count_value(value) : json_null());
-}
-
-static void set_flag(builder *b, json_t *object, const char *key, bool value) {
-    set(b, object, key, json_boolean(value));
-}
-
 /* ---- parts of a row ------------------------------------------------------------------------- */
 
-static json_t *device_value(builder *b, const lap_device_info *d) {
+json_t *lap_json_device(builder *b, const lap_device_info *d) {
     char uuid[48], pci[32];
     lap_format_uuid(uuid, sizeof uuid, d);
     lap_format_pci(pci, sizeof pci, d);
@@ -324,6 +263,8 @@ static json_t *curve_value(builder *b, const lap_throughput *t) {
         json_t *o = json_object();
         set_count(b, o, "batch", p->batch);
         set_real(b, o, "images_per_s", p->images_per_s);
+        set_real(b, o, "batch_s", p->batch_s);
+        set_flag(b, o, "over_limit", p->over_limit);
         set_text(b, o, "status", lap_status_name(p->status));
         set_known(b, o, "reason", p->reason);
         push(b, a, o);
@@ -341,6 +282,11 @@ static json_t *throughput_value(builder *b, const lap_throughput *t) {
     set_real(b, o, "seconds", t->seconds);
     set_real(b, o, "flops_per_s", t->flops_per_s);
     set_size(b, o, "best_batch", t->best_batch);
+    set_size(b, o, "largest_batch", t->largest_batch);
+    set_flag(b, o, "largest_known", t->largest_known);
+    set_size(b, o, "knee_batch", t->knee_batch);
+    set_real(b, o, "latency_limit_s", t->latency_limit_s);
+    set_real(b, o, "search_s", lap_some(t->search_s));
     set_known(b, o, "ended", t->ended);
     set(b, o, "curve", curve_value(b, t));
     return o;
@@ -369,6 +315,9 @@ static json_t *layers_value(builder *b, const lap_row *row) {
         set_real(b, o, "device_s", l->device_s);
         set_real(b, o, "flops_per_s", l->flops_per_s);
         set_real(b, o, "bytes_per_s", l->bytes_per_s);
+        set_real(b, o, "intensity", l->intensity);
+        set_real(b, o, "roofline_share", l->share);
+        set_text(b, o, "bound", l->bound);
         push(b, a, o);
     }
     return a;
@@ -389,7 +338,7 @@ static json_t *row_value(builder *b, const lap_row *row, bool samples) {
     set_text(b, o, "backend", row->device.backend);
     set_known(b, o, "selector", row->device.selector);
     set_known(b, o, "platform", row->device.platform);
-    set(b, o, "device", device_value(b, &row->device));
+    set(b, o, "device", lap_json_device(b, &row->device));
     set_text(b, o, "network", row->network);
     set_size(b, o, "height", row->height > 0 ? (uint64_t)row->height : 0);
     set_size(b, o, "width", row->width > 0 ? (uint64_t)row->width : 0);
@@ -409,6 +358,7 @@ static json_t *row_value(builder *b, const lap_row *row, bool samples) {
     set(b, o, "work", work_value(b, &row->work));
     set_real(b, o, "flops_per_s", row->flops_per_s);
     set(b, o, "layers", layers_value(b, row));
+    lap_json_extras(b, o, row);
     set(b, o, "notes", notes_value(b, row));
     return o;
 }
@@ -476,25 +426,19 @@ static json_t *devices_value(builder *b, const lap_report *report) {
     return a;
 }
 
-static json_t *document_value(builder *b, const lap_report *report) {
-    json_t *o = json_object(), *rows = json_array();
-    set_text(b, o, "schema", LAP_SCHEMA);
+json_t *lap_json_head(builder *b, const lap_report *report, const char *schema) {
+    json_t *o = json_object();
+    set_text(b, o, "schema", schema);
     set(b, o, "tool", tool_value(b, report));
     set(b, o, "host", host_value(b, report->host));
     set(b, o, "config", config_value(b, report));
     set_text(b, o, "started", report->started);
-    set(b, o, "devices", devices_value(b, report));
-    for (size_t i = 0; i < report->row_count; i++)
-        push(b, rows, row_value(b, &report->rows[i], report->samples));
-    set(b, o, "rows", rows);
     return o;
 }
 
-lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *err) {
-    builder b = {false};
-    json_t *document = document_value(&b, report);
+lap_status lap_json_finish(builder *b, json_t *document, lap_text *out, lap_error *err) {
     char *text = NULL;
-    if (document && !b.failed)
+    if (document && !b->failed)
         text = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(REAL_DIGITS));
     json_decref(document);
     if (!text) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the JSON document");
@@ -503,4 +447,14 @@ lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *e
     free(text);
     if (out->failed) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the JSON document");
     return LAP_OK;
+}
+
+lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *err) {
+    builder b = {false};
+    json_t *document = lap_json_head(&b, report, LAP_SCHEMA), *rows = json_array();
+    set(&b, document, "devices", devices_value(&b, report));
+    for (size_t i = 0; i < report->row_count; i++)
+        push(&b, rows, row_value(&b, &report->rows[i], report->samples));
+    set(&b, document, "rows", rows);
+    return lap_json_finish(&b, document, out, err);
 }

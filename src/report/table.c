@@ -163,9 +163,9 @@ lap_status lap_report_table(const lap_report *report, const lap_style *style, la
 
 /* FLOPs is work, FLOP/s a rate. */
 static const lap_sheet_column layer_columns[] = {
-    {"Layer", false, 8, 0},  {"Kind", false, 4, 2},  {"Kernel", false, 8, 3},
-    {"MACs", true, 0, 4},    {"FLOPs", true, 0, 0},  {"Bytes", true, 0, 5},
-    {"Time ms", true, 0, 0}, {"FLOP/s", true, 0, 0}, {"B/s", true, 0, 1},
+    {"Layer", false, 8, 0}, {"Kind", false, 4, 2},  {"Kernel", false, 8, 3}, {"MACs", true, 0, 4},
+    {"FLOPs", true, 0, 0},  {"Bytes", true, 0, 5},  {"Time ms", true, 0, 0}, {"FLOP/s", true, 0, 0},
+    {"B/s", true, 0, 1},    {"FLOP/B", true, 0, 6}, {"Roof", true, 0, 0},    {"Bound", false, 0, 7},
 };
 
 enum { LAYER_COLUMNS = sizeof layer_columns / sizeof layer_columns[0] };
@@ -176,7 +176,7 @@ static void si_cell(char *buffer, size_t size, lap_optional value) {
 }
 
 static void add_layer(lap_sheet *sheet, const lap_layer *l) {
-    char texts[6][24];
+    char texts[8][24];
     si_cell(texts[0], sizeof texts[0], l->macs ? lap_some((double)l->macs) : lap_none());
     si_cell(texts[1], sizeof texts[1], l->flops ? lap_some((double)l->flops) : lap_none());
     si_cell(texts[2], sizeof texts[2], l->bytes ? lap_some((double)l->bytes) : lap_none());
@@ -184,8 +184,12 @@ static void add_layer(lap_sheet *sheet, const lap_layer *l) {
     if (l->device_s.has) lap_format_ms(texts[3], sizeof texts[3], l->device_s.value);
     si_cell(texts[4], sizeof texts[4], l->flops_per_s);
     si_cell(texts[5], sizeof texts[5], l->bytes_per_s);
-    const char *const cells[] = {l->name,  l->kind,  l->kernel, texts[0], texts[1],
-                                 texts[2], texts[3], texts[4],  texts[5]};
+    si_cell(texts[6], sizeof texts[6], l->intensity);
+    snprintf(texts[7], sizeof texts[7], "-");
+    if (l->share.has) snprintf(texts[7], sizeof texts[7], "%.0f%%", l->share.value * 100);
+    const char *const cells[] = {l->name,  l->kind,  l->kernel, texts[0],
+                                 texts[1], texts[2], texts[3],  texts[4],
+                                 texts[5], texts[6], texts[7],  l->bound ? l->bound : "-"};
     lap_sheet_add(sheet, cells, LAP_TONE_PLAIN);
 }
 
@@ -212,5 +216,7 @@ lap_status lap_report_layers(const lap_row *row, const lap_style *style, lap_tex
     add_layer(sheet, &total);
     lap_status status = lap_sheet_print(sheet, style, out, err);
     lap_sheet_free(sheet);
-    return status;
+    LAP_TRY(status);
+    lap_report_ceilings(row, style, out);
+    return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
 }

@@ -37,6 +37,8 @@ static inline void rig_open(case_rig *rig) {
     memset(rig, 0, sizeof *rig);
     fake_reset();
     lap_registry_add(&fake_ops);
+    unsetenv("HOME"); /* no ceilings from an earlier run */
+    unsetenv("XDG_CACHE_HOME");
     assert_int_equal(lap_config_new(&rig->config, NULL), LAP_OK);
     const char *const quick[] = {"latency:warmup=1",       "latency:repetitions=2",
                                  "throughput:max_batch=2", "throughput:batches=2",

@@ -229,9 +229,9 @@ static void test_bad_words(void **state) {
     refuse("latency", "btach = 8", "unknown key btach in [latency]; did you mean batch?");
     refuse("latency", "zzzzzz = 8", "its keys are batch, warmup, burn_in, stop, repetitions, ");
     refuse("latency", "search = binary", "it belongs to [throughput]");
-    refuse("throughput", "search = binray", "doubling, linear or binary; did you mean binary?");
-    refuse("throughput", "search =", "doubling, linear or binary");
-    refuse("throughput", "search = Binary", "doubling, linear or binary");
+    refuse("throughput", "search = binray", "doubling, linear, binary or sweep; did you mean binary?");
+    refuse("throughput", "search =", "doubling, linear, binary or sweep");
+    refuse("throughput", "search = Binary", "doubling, linear, binary or sweep");
     refuse("run", "modes = latency, latency", "latency stands there twice");
     refuse("run", "modes = latency throughput", "a comma-separated list of");
     refuse("run", "device =", "a device selector");
@@ -417,9 +417,18 @@ static void test_shipped(void **state) {
             int h, w;
             lap_config_size(c, 0, &h, &w);
             assert_true(h == 1024 && w == 2048 && c->throughput.search == LAP_SEARCH_LINEAR);
+            assert_true(c->latency.batch.count == 1 && c->latency.batch.values[0] == 1);
+            assert_true(c->throughput.search_cost == 0 && c->latency.cache == LAP_CACHE_HOT);
+            assert_true(lap_config_has_mode(c, LAP_RUN_LATENCY) &&
+                        lap_config_has_mode(c, LAP_RUN_THROUGHPUT));
         } else if (i == 4) {
             assert_true(c->latency.warmup.count == 10 && c->latency.repetitions == 300);
             assert_true(c->throughput.search == LAP_SEARCH_BINARY && c->throughput.batches == 100);
+            int h, w;
+            lap_config_size(c, 0, &h, &w);
+            assert_true(h == 224 && w == 224 && c->throughput.search_cost == 0);
+            assert_true(lap_config_has_mode(c, LAP_RUN_LATENCY) &&
+                        lap_config_has_mode(c, LAP_RUN_THROUGHPUT));
         }
         lap_config_free(c);
     }

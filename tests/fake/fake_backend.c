@@ -162,7 +162,7 @@ static lap_status fake_buffer_write(void *queue, void *buffer, size_t offset, co
     fake_buffer *b = buffer;
     if (!b->pretend) memcpy(b->data + offset, data, bytes);
     if (offset + bytes > fake.furthest_write) fake.furthest_write = offset + bytes;
-    fake_advance(q, fake.command_s);
+    fake_advance(q, fake_copy_cost(bytes));
     fake.copies++;
     return LAP_OK;
 }
@@ -177,9 +177,55 @@ static lap_status fake_buffer_read(void *queue, void *buffer, size_t offset, voi
         memset(data, 0, bytes);
     else
         memcpy(data, b->data + offset, bytes);
-    fake_advance(q, fake.command_s);
+    fake_advance(q, fake_copy_cost(bytes));
     fake.copies++;
     return LAP_OK;
+}
+
+static lap_status fake_buffer_write_async(void *queue, void *buffer, size_t offset,
+                                          const void *data, size_t bytes, lap_error *err) {
+    fake_queue *q = queue;
+    LAP_TRY(fake_healthy(q->device, "fakeBufferWriteAsync", err));
+    LAP_TRY(fake_touch(buffer, "fakeBufferWriteAsync", err));
+    if (offset + bytes > fake.furthest_write) fake.furthest_write = offset + bytes;
+    fake.copies++;
+    command c = {.kind = WRITE, .buffer = buffer, .offset = offset, .bytes = bytes, .from = data};
+    return fake_submit(q, &c, err);
+}
+
+static lap_status fake_buffer_read_async(void *queue, void *buffer, size_t offset, void *data,
+                                         size_t bytes, lap_error *err) {
+    fake_queue *q = queue;
+    LAP_TRY(fake_healthy(q->device, "fakeBufferReadAsync", err));
+    LAP_TRY(fake_touch(buffer, "fakeBufferReadAsync", err));
+    fake.copies++;
+    command c = {.kind = READ, .buffer = buffer, .offset = offset, .bytes = bytes, .to = data};
+    return fake_submit(q, &c, err);
+}
+
+static lap_status fake_pinned_new(void *device, size_t bytes, void **pinned, void **data,
+                                  lap_error *err) {
+    LAP_TRY(fake_healthy(device, "fakePinnedNew", err));
+    fake_pinned *p = calloc(1, sizeof *p);
+    if (p) p->data = malloc(bytes);
+    if (!p || !p->data) {
+        free(p);
+        return LAP_FAIL(err, LAP_E_NOMEM, "fake: out of memory");
+    }
+    memset(p->data, 0xCD, bytes);
+    p->device = device;
+    fake_object_count++;
+    *pinned = p;
+    *data = p->data;
+    return LAP_OK;
+}
+
+static void fake_pinned_free(void *pinned) {
+    fake_pinned *p = pinned;
+    fake_drain_all(p->device);
+    fake_object_count--;
+    free(p->data);
+    free(p);
 }
 
 static lap_status fake_buffer_fill(void *queue, void *buffer, size_t offset, size_t bytes,
@@ -308,6 +354,18 @@ static lap_status fake_event_wait(void *event, lap_error *err) {
     return q ? fake_settle(q, "fakeEventWait", err) : fake_healthy(e->device, "fakeEventWait", err);
 }
 
+/* Work waited for has run when what waits for it runs, and ends before that starts. */
+static lap_status fake_queue_wait_event(void *queue, void *event, lap_error *err) {
+    fake_queue *q = queue;
+    const fake_event *e = event;
+    LAP_TRY(fake_healthy(q->device, "fakeQueueWaitEvent", err));
+    fake_queue *other = queue_of(e);
+    if (other && other != q) fake_drain(other);
+    if (e->clock > q->clock) q->clock = e->clock;
+    fake.queue_waits++;
+    return LAP_OK;
+}
+
 static lap_status fake_event_elapsed(void *a, void *b, double *seconds, lap_error *err) {
     const fake_event *first = a, *last = b;
     LAP_TRY(fake_healthy(first->device, "fakeEventElapsed", err));
@@ -387,6 +445,11 @@ lap_device_ops fake_ops = {.name = "fake",
                            .buffer_write = fake_buffer_write,
                            .buffer_read = fake_buffer_read,
                            .buffer_fill = fake_buffer_fill,
+                           .buffer_write_async = fake_buffer_write_async,
+                           .buffer_read_async = fake_buffer_read_async,
+                           .queue_wait_event = fake_queue_wait_event,
+                           .pinned_new = fake_pinned_new,
+                           .pinned_free = fake_pinned_free,
                            .kernel_build = fake_kernel_build,
                            .kernel_free = fake_kernel_free,
                            .enqueue = fake_enqueue,

@@ -63,14 +63,15 @@ typedef struct fake_script {
     bool sticky;                   /* ... and then every later call fails with LAP_E_DEVICE */
 
     /* The device clock, seconds. */
-    double launch_s;                                                /* a kernel or GEMM */
-    double command_s;                                               /* a copy or fill */
+    double launch_s;         /* a kernel or GEMM */
+    double command_s;        /* a copy or fill */
+    double copy_bytes_per_s; /* on top of command_s, for host copies; 0: they are free */
     double (*cost)(const char *stem, const lap_raw_launch *launch); /* instead of launch_s */
     bool real_time; /* waiting also takes that long on the host clock */
     fake_timer timer;
 
     /* Filled by the backend. */
-    uint64_t builds, launches, gemms, copies, red_zone_hits;
+    uint64_t builds, launches, gemms, copies, queue_waits, red_zone_hits;
     uint64_t largest_buffer, furthest_write; /* bytes; end of the write furthest into a buffer */
     uint64_t used_bytes[FAKE_MAX_DEVICES], peak_bytes[FAKE_MAX_DEVICES];
 } fake_script;

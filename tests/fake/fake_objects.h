@@ -30,13 +30,15 @@ typedef struct fake_buffer {
 } fake_buffer;
 
 typedef struct command {
-    enum { RUN, GEMM, FILL } kind;
+    enum { RUN, GEMM, FILL, WRITE, READ } kind;
     fake_kernel *kernel;
     lap_raw_launch launch;
     lap_raw_gemm gemm;
     fake_buffer *buffer;
     size_t offset, bytes;
     uint32_t pattern;
+    const void *from; /* WRITE */
+    void *to;         /* READ */
 } command;
 
 typedef struct commands {
@@ -54,6 +56,11 @@ typedef struct fake_queue {
     double unslept;   /* device time not yet waited for */
     lap_status late;  /* to be reported by the next wait */
 } fake_queue;
+
+typedef struct fake_pinned {
+    fake_device *device;
+    void *data;
+} fake_pinned;
 
 typedef struct fake_event {
     fake_device *device;
@@ -78,6 +85,8 @@ lap_status fake_settle(fake_queue *queue, const char *call, lap_error *err);
 /* Run what is left on one queue; on all queues of a device. */
 void fake_drain(fake_queue *queue);
 void fake_drain_all(fake_device *device);
+/* Device time of a copy between host and device. */
+double fake_copy_cost(size_t bytes);
 void fake_advance(fake_queue *queue, double seconds);
 
 #endif

@@ -183,6 +183,15 @@ static void run(const command *c) {
         if (!pretends(c->gemm.a) && !pretends(c->gemm.b) && !pretends(c->gemm.c))
             run_gemm(&c->gemm);
         break;
+    case WRITE:
+        if (!c->buffer->pretend) memcpy(c->buffer->data + c->offset, c->from, c->bytes);
+        break;
+    case READ:
+        if (c->buffer->pretend)
+            memset(c->to, 0, c->bytes);
+        else
+            memcpy(c->to, c->buffer->data + c->offset, c->bytes);
+        break;
     case FILL:
         if (c->buffer->pretend) break;
         for (size_t i = 0; i < c->bytes; i += 4)
@@ -217,7 +226,13 @@ void fake_drain_all(fake_device *d) {
         fake_drain(q);
 }
 
+double fake_copy_cost(size_t bytes) {
+    double rate = fake.copy_bytes_per_s;
+    return fake.command_s + (rate > 0 ? (double)bytes / rate : 0);
+}
+
 static double cost_of(const command *c) {
+    if (c->kind == WRITE || c->kind == READ) return fake_copy_cost(c->bytes);
     if (c->kind == FILL) return fake.command_s;
     if (c->kind == RUN && fake.cost) return fake.cost(c->kernel->stem, &c->launch);
     return fake.launch_s;

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "kernel/kernel.h"
+#include "kernel/tools.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -275,14 +276,49 @@ static void rows_match_sources(void **state) {
     }
 }
 
-/* The other way round: no source that no row uses. */
+/* A tool's entries are those of its sources, no more and no fewer. */
+static void tools_match_sources(void **state) {
+    (void)state;
+    static const char *const languages[] = {"cl", "cu"};
+    const lap_tool *tool;
+    size_t i = 0;
+    for (; (tool = lap_tool_at(i)); i++)
+        for (int l = 0; l < 2; l++) {
+            if (tool->only && strcmp(tool->only, languages[l]) != 0) continue;
+            const char *text = lap_kernel_source(languages[l], tool->stem);
+            if (!text) fail_msg("no %s.%s", tool->stem, languages[l]);
+            source parsed = parse(languages[l], text);
+            int entries = 0;
+            for (; entries < 4 && tool->entries[entries]; entries++)
+                if (!find_entry(&parsed, tool->entries[entries]))
+                    fail_msg("%s.%s: no entry %s", tool->stem, languages[l],
+                             tool->entries[entries]);
+            assert_int_equal(entries, parsed.entry_count);
+            for (int v = 0; v < 3 && tool->variants[v]; v++)
+                for (size_t d = 0; d < tool->variant_counts[v]; d++)
+                    if (!has_define(&parsed, tool->variants[v][d].name))
+                        fail_msg("%s.%s does not document %s", tool->stem, languages[l],
+                                 tool->variants[v][d].name);
+        }
+    assert_true(i >= 3);
+}
+
+static bool is_tool(const char *stem, const char *language) {
+    const lap_tool *tool;
+    for (size_t i = 0; (tool = lap_tool_at(i)); i++)
+        if (strcmp(tool->stem, stem) == 0 && (!tool->only || !strcmp(tool->only, language)))
+            return true;
+    return false;
+}
+
+/* The other way round: no source that no row and no tool uses. */
 static void every_source_is_used(void **state) {
     (void)state;
     const char *language, *stem, *text;
     size_t count;
     const lap_kernel_row *const *rows = lap_kernel_rows(&count);
     for (size_t i = 0; lap_kernel_source_at(i, &language, &stem, &text); i++) {
-        bool used = false;
+        bool used = is_tool(stem, language);
         for (size_t r = 0; r < count; r++)
             for (int s = 0; s < rows[r]->stage_count; s++) {
                 const char *wanted = rows[r]->stages[s].stem;
@@ -290,15 +326,14 @@ static void every_source_is_used(void **state) {
                         (!rows[r]->only || strcmp(rows[r]->only, language) == 0);
             }
         used |= strcmp(stem, "nop") == 0; /* the launch floor's, which is no row */
-        if (!used) fail_msg("%s.%s: no row uses it", stem, language);
+        if (!used) fail_msg("%s.%s: no row and no tool uses it", stem, language);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_agree),
-        cmocka_unit_test(sources_keep_the_rules),
-        cmocka_unit_test(rows_match_sources),
+        cmocka_unit_test(pairs_agree),          cmocka_unit_test(sources_keep_the_rules),
+        cmocka_unit_test(rows_match_sources),   cmocka_unit_test(tools_match_sources),
         cmocka_unit_test(every_source_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,15 +30,14 @@ static double rate_of(const simulated *d, uint64_t batch) {
     return d->slow_above && batch > d->slow_above ? rate / 2 : rate;
 }
 
-static lap_status try_batch(void *context, uint64_t batch, double *images_per_s, lap_error *err) {
+static lap_status try_batch(void *context, uint64_t batch, lap_trial *out, lap_error *err) {
     simulated *d = context;
     assert_true(d->tries < sizeof d->tried / sizeof d->tried[0]);
     d->tried[d->tries++] = batch;
     clock_s += 1;
-    *images_per_s = 0;
     if (batch == d->fault_at) return LAP_FAIL(err, d->fault, "scripted fault");
     if (batch > d->capacity) return LAP_FAIL(err, d->too_big, "scripted capacity");
-    if (batch != d->dead_clock) *images_per_s = rate_of(d, batch);
+    if (batch != d->dead_clock) out->images_per_s = rate_of(d, batch);
     return LAP_OK;
 }
 

@@ -52,7 +52,8 @@ static void keys_are_the_schema(void **state) {
         assert_keys(json_array_get(json_object_get(d, "rows"), i),
                     "status reason cause backend selector platform device network height width "
                     "batch precision modes kernels verified cold latency spans timer telemetry "
-                    "verdict fps throughput work flops_per_s layers notes");
+                    "verdict fps throughput work flops_per_s layers cache flush_bytes copies "
+                    "ceilings layer_sum pipeline streams notes");
         assert_keys(get(d, i, "device"), "name type vendor driver toolchain api uuid pci "
                                          "memory_bytes units clock_mhz");
         assert_keys(get(d, i, "cold"), "open_s build_s upload_s first_s");
@@ -87,11 +88,13 @@ static void keys_are_the_schema(void **state) {
                 "device_mean_s device_std_s submit_samples_s wall_samples_s device_samples_s "
                 "at_samples_s");
     assert_keys(get(d, 0, "throughput"), "search batch images_per_s batches seconds flops_per_s "
-                                         "best_batch ended curve");
+                                         "best_batch largest_batch largest_known knee_batch "
+                                         "latency_limit_s search_s ended curve");
     assert_keys(json_array_get(json_object_get(get(d, 0, "throughput"), "curve"), 0),
-                "batch images_per_s status reason");
+                "batch images_per_s batch_s over_limit status reason");
     assert_keys(json_array_get(get(d, 0, "layers"), 0),
-                "name kind kernel macs flops bytes device_s flops_per_s bytes_per_s");
+                "name kind kernel macs flops bytes device_s flops_per_s bytes_per_s intensity "
+                "roofline_share bound");
     json_decref(d);
     sample_rows_free(s);
 }

@@ -231,6 +231,21 @@ cudaError_t cudaFree(void *pointer) {
     return standin_result(cudaErrorInvalidValue);
 }
 
+cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
+    ENTER();
+    *pointer = malloc(bytes);
+    if (!*pointer) abort();
+    standin_s.live.pinned++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *pointer) {
+    ENTER_FREE();
+    free(pointer);
+    standin_s.live.pinned--;
+    return standin_result(code_);
+}
+
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
     ENTER();
     *total = standin.memory_bytes;

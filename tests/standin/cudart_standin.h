@@ -35,6 +35,7 @@ typedef struct standin_settings {
 
 typedef struct standin_counts {
     int buffers, streams, events, graphs, execs, libraries;
+    int pinned;    /* of cudaMallocHost */
     int bad_frees; /* cudaFree of what cudaMalloc did not give, or gave back */
     size_t bytes;
 } standin_counts;

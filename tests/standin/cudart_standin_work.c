@@ -138,6 +138,15 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return cudaSuccess;
 }
 
+/* Commands have run when they are enqueued, so there is nothing left to wait for. */
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    ENTER();
+    if (flags) return standin_result(cudaErrorInvalidValue);
+    if (!event->recorded) return standin_result(cudaErrorInvalidResourceHandle);
+    if (stream->capture) return standin_result(cudaErrorStreamCaptureUnsupported);
+    return cudaSuccess;
+}
+
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     ENTER();
     (void)event;

@@ -72,6 +72,13 @@ cl_int CL_API_CALL fake_launch(cl_command_queue queue, cl_kernel kernel, cl_uint
 cl_int CL_API_CALL fake_fill(cl_command_queue queue, cl_mem buffer, const void *pattern,
                              size_t pattern_size, size_t offset, size_t size, cl_uint waits,
                              const cl_event *wait_list, cl_event *event);
+void *CL_API_CALL fake_map(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                           cl_map_flags flags, size_t offset, size_t size, cl_uint waits,
+                           const cl_event *wait_list, cl_event *event, cl_int *code);
+cl_int CL_API_CALL fake_unmap(cl_command_queue queue, cl_mem buffer, void *data, cl_uint waits,
+                              const cl_event *wait_list, cl_event *event);
+cl_int CL_API_CALL fake_barrier(cl_command_queue queue, cl_uint waits, const cl_event *wait_list,
+                                cl_event *event);
 cl_int CL_API_CALL fake_read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
                              size_t size, void *data, cl_uint waits, const cl_event *wait_list,
                              cl_event *event);

@@ -35,6 +35,7 @@ struct _cl_kernel {
 struct _cl_event {
     const cl_icd_dispatch *dispatch;
     unsigned references;
+    cl_command_queue queue; /* not told: commands are done at once, no queue needs a flush */
     cl_ulong start, end;
 };
 
@@ -238,6 +239,31 @@ cl_int CL_API_CALL fake_fill(cl_command_queue queue, cl_mem buffer, const void *
     return done(start, event);
 }
 
+void *CL_API_CALL fake_map(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                           cl_map_flags flags, size_t offset, size_t size, cl_uint waits,
+                           const cl_event *wait_list, cl_event *event, cl_int *code) {
+    (void)queue, (void)blocking, (void)flags, (void)size, (void)waits, (void)wait_list;
+    cl_int failure = fake_failure("map");
+    if (code) *code = failure;
+    if (failure != CL_SUCCESS) return NULL;
+    if (event) done(now(), event);
+    return buffer->bytes + offset;
+}
+
+cl_int CL_API_CALL fake_unmap(cl_command_queue queue, cl_mem buffer, void *data, cl_uint waits,
+                              const cl_event *wait_list, cl_event *event) {
+    (void)queue, (void)buffer, (void)data, (void)waits, (void)wait_list;
+    return done(now(), event);
+}
+
+/* Commands are done when they are enqueued: nothing to wait for. */
+cl_int CL_API_CALL fake_barrier(cl_command_queue queue, cl_uint waits, const cl_event *wait_list,
+                                cl_event *event) {
+    (void)queue, (void)waits, (void)wait_list;
+    cl_int failure = fake_failure("barrier");
+    return failure == CL_SUCCESS ? done(now(), event) : failure;
+}
+
 cl_int CL_API_CALL fake_read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
                              size_t size, void *data, cl_uint waits, const cl_event *wait_list,
                              cl_event *event) {
@@ -263,8 +289,9 @@ cl_int CL_API_CALL fake_wait(cl_uint count, const cl_event *events) {
 
 cl_int CL_API_CALL fake_event_info(cl_event event, cl_event_info what, size_t size, void *value,
                                    size_t *needed) {
-    (void)event;
     const cl_int status = CL_COMPLETE;
+    if (what == CL_EVENT_COMMAND_QUEUE)
+        return fake_answer(&event->queue, sizeof event->queue, size, value, needed);
     if (what != CL_EVENT_COMMAND_EXECUTION_STATUS) return CL_INVALID_VALUE;
     return fake_answer(&status, sizeof status, size, value, needed);
 }

@@ -73,4 +73,5 @@ void assert_nothing_alive(void) {
     assert_int_equal(live.graphs, 0);
     assert_int_equal(live.execs, 0);
     assert_int_equal(live.libraries, 0);
+    assert_int_equal(live.pinned, 0);
 }

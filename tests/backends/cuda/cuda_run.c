@@ -264,11 +264,49 @@ static void test_capture_rules(void **state) {
     assert_ok(ops->graph_begin(queue, &err)); /* left open: the queue's end cleans it up */
 }
 
+static void test_async(void **state) {
+    (void)state;
+    void *buffer, *second, *event, *pinned, *address;
+    assert_ok(ops->buffer_new(device, 64, &buffer, &err));
+    assert_ok(ops->queue_new(device, &second, &err));
+    assert_ok(ops->event_new(device, &event, &err));
+    assert_ok(ops->pinned_new(device, 64, &pinned, &address, &err));
+    assert_int_equal(standin_live().pinned, 1);
+    memset(address, 7, 64);
+    int waits = standin_calls("cudaStreamSynchronize");
+    assert_ok(ops->buffer_write_async(queue, buffer, 32, address, 32, &err));
+    assert_int_equal(ops->queue_wait_event(second, event, &err), LAP_E_ARG); /* not recorded */
+    assert_ok(ops->event_record(event, queue, &err));
+    assert_ok(ops->queue_wait_event(second, event, &err));
+    memset(address, 0, 64);
+    assert_ok(ops->buffer_read_async(second, buffer, 32, address, 32, &err));
+    assert_int_equal(standin_calls("cudaStreamSynchronize"), waits); /* nothing waited */
+    assert_int_equal(((char *)address)[31], 7);
+    assert_int_equal(((char *)address)[32], 0);
+    standin_fail("cudaStreamWaitEvent", 1, cudaErrorUnknown);
+    assert_true(ops->queue_wait_event(second, event, &err) != LAP_OK);
+    void *none = &none, *nothing = &none;
+    standin_fail("cudaMallocHost", 1, cudaErrorMemoryAllocation);
+    assert_int_equal(ops->pinned_new(device, 64, &none, &nothing, &err), LAP_E_OOM);
+    assert_null(none);
+    assert_null(nothing);
+    assert_ok(ops->graph_begin(queue, &err));
+    assert_int_equal(ops->buffer_write_async(queue, buffer, 0, address, 8, &err), LAP_E_ARG);
+    assert_int_equal(ops->queue_wait_event(queue, event, &err), LAP_E_ARG);
+    void *graph;
+    assert_ok(ops->graph_end(queue, &graph, &err));
+    ops->graph_free(graph);
+    ops->pinned_free(pinned);
+    ops->event_free(event);
+    ops->queue_free(second);
+    ops->buffer_free(buffer);
+}
+
 #define RUN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        RUN(test_memory),  RUN(test_fill),  RUN(test_arguments),    RUN(test_dynamic_local),
-        RUN(test_elapsed), RUN(test_graph), RUN(test_capture_rules)};
+        RUN(test_memory),  RUN(test_fill),  RUN(test_arguments),     RUN(test_dynamic_local),
+        RUN(test_elapsed), RUN(test_graph), RUN(test_capture_rules), RUN(test_async)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,6 +190,72 @@ static void test_kernel_limit(void **state) {
     lap_opencl_ops.kernel_free(kernel);
 }
 
+/* Upload from pinned memory on one queue, add on a second, download on the first: right only if
+ * each waits for the other. Many rounds, since a missing wait is a matter of luck. */
+static void test_queues_wait(void **state) {
+    rig *r = *state;
+    enum { COUNT = 1 << 16, ROUNDS = 20 };
+    const char *text = "__kernel void bump(__global int *a, const int n) {"
+                       " int s = 0; for (int i = 0; i < 200; i++) s += n;"
+                       " a[get_global_id(0)] += s / 200; }";
+    lap_kernel_info info;
+    void *kernel = rig_kernel(r, text, "bump", &info);
+    void *buffer = rig_buffer(r, COUNT * sizeof(int32_t)), *second, *uploaded, *computed;
+    void *pinned[2];
+    int32_t *data[2];
+    for (int i = 0; i < 2; i++) {
+        void *address;
+        rig_ok(r, lap_opencl_ops.pinned_new(r->device, COUNT * sizeof(int32_t), &pinned[i],
+                                            &address, &r->err));
+        assert_non_null(address);
+        data[i] = address;
+    }
+    rig_ok(r, lap_opencl_ops.queue_new(r->device, &second, &r->err));
+    rig_ok(r, lap_opencl_ops.event_new(r->device, &uploaded, &r->err));
+    rig_ok(r, lap_opencl_ops.event_new(r->device, &computed, &r->err));
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < COUNT; i++)
+            data[0][i] = i + round;
+        memset(data[1], 0, COUNT * sizeof(int32_t));
+        rig_ok(r, lap_opencl_ops.buffer_write_async(r->queue, buffer, 0, data[0],
+                                                    COUNT * sizeof(int32_t), &r->err));
+        rig_ok(r, lap_opencl_ops.event_record(uploaded, r->queue, &r->err));
+        rig_ok(r, lap_opencl_ops.queue_wait_event(second, uploaded, &r->err));
+        lap_raw_launch launch = {.groups = {COUNT / 64, 1, 1},
+                                 .local = {64, 1, 1},
+                                 .args = {rig_buffer_arg(buffer), rig_int_arg(7)},
+                                 .arg_count = 2};
+        rig_ok(r, lap_opencl_ops.enqueue(second, kernel, &launch, &r->err));
+        rig_ok(r, lap_opencl_ops.event_record(computed, second, &r->err));
+        rig_ok(r, lap_opencl_ops.queue_wait_event(r->queue, computed, &r->err));
+        rig_ok(r, lap_opencl_ops.buffer_read_async(r->queue, buffer, 0, data[1],
+                                                   COUNT * sizeof(int32_t), &r->err));
+        rig_ok(r, lap_opencl_ops.queue_finish(r->queue, &r->err));
+        for (int i = 0; i < COUNT; i++)
+            if (data[1][i] != i + round + 7)
+                fail_msg("round %d: %d instead of %d", round, data[1][i], i + round + 7);
+    }
+    lap_opencl_ops.event_free(uploaded);
+    lap_opencl_ops.event_free(computed);
+    lap_opencl_ops.queue_free(second);
+    lap_opencl_ops.buffer_free(buffer);
+    lap_opencl_ops.kernel_free(kernel);
+    for (int i = 0; i < 2; i++)
+        lap_opencl_ops.pinned_free(pinned[i]);
+}
+
+/* No memory for pinning is LAP_E_OOM, and nothing is left behind. */
+static void test_pinned_refused(void **state) {
+    rig *r = *state;
+    void *pinned = r, *address = r;
+    staged.alloc_code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    assert_int_equal(lap_opencl_ops.pinned_new(r->device, 64, &pinned, &address, &r->err),
+                     LAP_E_OOM);
+    assert_null(pinned);
+    assert_null(address);
+    assert_non_null(strstr(r->err.message, "pinning 64 bytes"));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_add, rig_unstage),
     cmocka_unit_test_teardown(test_arguments_are_cached, rig_unstage),
@@ -197,6 +263,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_views_and_partial_copies, rig_unstage),
     cmocka_unit_test_teardown(test_refused_launches, rig_unstage),
     cmocka_unit_test_teardown(test_kernel_limit, rig_unstage),
+    cmocka_unit_test_teardown(test_queues_wait, rig_unstage),
+    cmocka_unit_test_teardown(test_pinned_refused, rig_unstage),
 };
 
 RIG_MAIN(tests)

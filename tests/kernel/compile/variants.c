@@ -1,6 +1,8 @@
 /* Enumerates builds. Compiles nothing. */
 #include "variants.h"
 
+#include "kernel/tools.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,13 +119,47 @@ static bool accepted(const lap_kernel_row *row, const lap_op *op, uint64_t n,
     return false;
 }
 
+static void add_tool(variants *out, const lap_tool *tool, int which, bool *ok) {
+    if (out->count == out->room) {
+        size_t room = out->room ? 2 * out->room : 64;
+        variant *list = realloc(out->list, room * sizeof *list);
+        if (!list) {
+            *ok = false;
+            return;
+        }
+        out->list = list;
+        out->room = room;
+    }
+    variant *v = &out->list[out->count++];
+    *v = (variant){.stem = tool->stem, .entry = tool->entries[0], .is_default = !tool->needs_mma};
+    size_t used = 0;
+    for (; v->define_count < tool->variant_counts[which]; v->define_count++) {
+        const lap_define *d = &tool->variants[which][v->define_count];
+        v->defines[v->define_count] = *d;
+        used += (size_t)snprintf(v->options + used, sizeof v->options - used, "%s-D%s=%lld",
+                                 used ? " " : "", d->name, (long long)d->value);
+    }
+}
+
+/* What the program measures devices with. */
+static bool tools(const lap_device_info *gpu, variants *out) {
+    bool ok = true;
+    const lap_tool *tool;
+    for (size_t i = 0; ok && (tool = lap_tool_at(i)); i++)
+        for (int v = 0; ok && (!tool->needs_mma || gpu->cc_major >= 8) &&
+                        (v == 0 || (v < 3 && tool->variants[v]));
+             v++)
+            add_tool(out, tool, v, &ok);
+    return ok;
+}
+
 bool variants_defaults(const lap_device_info *gpu, variants *out) {
     lap_net *net = NULL;
     if (lap_net_build("resnet18", 224, 224, &net, NULL) != LAP_OK) return false;
     lap_device_info cpu = cpu_like(gpu);
     size_t rows;
     const lap_kernel_row *const *list = lap_kernel_rows(&rows);
-    bool ok = true;
+    bool ok = tools(gpu, out);
     for (size_t r = 0; r < rows && ok; r++)
         for (int o = 0; o < net->op_count && ok; o++)
             for (size_t b = 0; b < BATCHES && ok; b++) {
