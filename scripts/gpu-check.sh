@@ -39,9 +39,9 @@ step() { # step NAME COMMAND...: runs, logs to the output folder, remembers fail
 
 step devices "$warmlap" devices
 if [ -z "${LAP_QUICK:-}" ]; then
-  step ctest ctest --test-dir "$top/build-gpu" --output-on-failure -L 'gpu|cuda|opencl|fake'
+  step ctest ctest --test-dir "$top/build-gpu" --output-on-failure -L "gpu|cuda|opencl|fake" -LE "slow|compile"
 fi
-step run-all "$warmlap" run gpu --device all --force --json "$out/gpu-check.json" --markdown "$out/gpu-check.md"
+step survey "$warmlap" run survey --force --json "$out/survey.json" --markdown "$out/survey.md"
 if [ -z "${LAP_QUICK:-}" ] && python3 -c 'import torch, torchvision' 2>/dev/null; then
   step pytorch python3 "$top/scripts/peer_pytorch.py" --json "$out/pytorch.json"
 fi
