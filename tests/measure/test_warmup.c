@@ -179,6 +179,10 @@ static void steadiness_by_itself(void **state) {
     assert_true(typical == 2);
     assert_false(lap_steady(spans, ends, 60, &typical));
     assert_true(lap_steady(spans, ends, 71, &typical));
+    for (size_t i = 0; i < 100; i++) /* a step of 1.5 % in spans that scatter by 1 % */
+        spans[i] = (i < 50 ? 1 : 1.015) + (i % 2 ? 0.01 : -0.01);
+    assert_false(lap_steady(spans, ends, 60, &typical));
+    assert_true(lap_steady(spans, ends, 50, &typical));
     for (size_t i = 0; i < 100; i++) /* 0.8 % a window, steadily: close, but a trend */
         spans[i] = 1 + 0.0008 * (double)i;
     assert_false(lap_steady(spans, ends, 60, &typical));
