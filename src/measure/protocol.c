@@ -262,6 +262,7 @@ lap_status lap_latency_begin(lap_latency_run *run, const lap_workload *workload,
     run->origin = timing->now(timing->context);
     out->planned = options->repetitions;
     out->passes = options->passes > 0 ? options->passes : 1;
+    if (out->passes > 1) snprintf(out->passes_reason, sizeof out->passes_reason, "as configured");
     bool noise = options->noise_target > 0;
     snprintf(out->stop, sizeof out->stop, "%s", noise ? "relative_noise" : "fixed");
     out->noise_target = noise ? options->noise_target : 0;

@@ -261,6 +261,7 @@ static void coarse_timer_gets_passes(void **state) {
     o.passes = 3;
     assert_int_equal(measure(&s, o, &l), LAP_OK);
     assert_int_equal(l.passes, 3);
+    assert_string_equal(l.passes_reason, "as configured");
     assert_int_equal(s.runs, 1 + 10 * 3);
     lap_latency_free(&l);
 }
