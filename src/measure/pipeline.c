@@ -47,9 +47,9 @@ static lap_status slot_open(pipe *p, slot *s, bool *pinned, lap_error *err) {
     size_t bytes = p->in_bytes + p->out_bytes;
     lap_status status = lap_pinned_new(device, bytes, &s->pinned, err);
     if (status == LAP_E_DEVICE) return status;
-    *pinned = status == LAP_OK;
-    s->allocated = !*pinned;
-    s->host = *pinned ? lap_pinned_data(s->pinned) : malloc(bytes);
+    s->allocated = status != LAP_OK;
+    if (s->allocated) *pinned = false;
+    s->host = !s->allocated ? lap_pinned_data(s->pinned) : malloc(bytes);
     if (!s->host) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the pipeline");
     memcpy(s->host, p->job->input, p->in_bytes);
     memset(output_of(p, s), 0xFF, p->out_bytes); /* NaN: what is never written shows */
@@ -76,6 +76,8 @@ static lap_status pipe_open(pipe *p, bool *pinned, lap_error *err) {
         p->slots[i].plan = p->job->plans[i];
         LAP_TRY(slot_open(p, &p->slots[i], pinned, err));
     }
+    LAP_TRY(lap_buffer_write(p->compute, lap_plan_input_buffer(p->job->plans[0]), 0, p->job->input,
+                             p->in_bytes, err));
     LAP_TRY(lap_plan_run(p->job->plans[0], err));
     return lap_buffer_read(p->compute, lap_plan_output_buffer(p->job->plans[0]), 0, p->reference,
                            p->out_bytes, err);
@@ -129,10 +131,12 @@ static lap_status computed(pipe *p, slot *s, lap_error *err) {
     return lap_queue_flush(p->compute, err);
 }
 
+/* Backwards: a queue that should have waited for one of the others has to have done so by itself.
+ */
 static lap_status finish_all(pipe *p, lap_error *err) {
-    LAP_TRY(lap_queue_finish(p->up, err));
+    LAP_TRY(lap_queue_finish(p->down, err));
     LAP_TRY(lap_queue_finish(p->compute, err));
-    return lap_queue_finish(p->down, err);
+    return lap_queue_finish(p->up, err);
 }
 
 enum { LEAST_BATCHES = 2, PER_WAIT = 32 };
@@ -193,6 +197,7 @@ static lap_status check_order(pipe *p, lap_error *err) {
 static lap_status run_ways(pipe *p, lap_pipeline *out, lap_error *err) {
     uint64_t ignored;
     lap_device *device = lap_queue_device(p->compute);
+    out->pinned = true;
     LAP_TRY(pipe_open(p, &out->pinned, err));
     LAP_TRY(timed(p, computed, true, &ignored, &out->compute_images_per_s, err));
     LAP_TRY(timed(p, serial, false, &out->batches, &out->serial_images_per_s, err));

@@ -14,13 +14,14 @@
 static const struct {
     const char *object, *keys;
 } schema[] = {
-    {"", "schema tool host config rows ; started"},
+    {"", "schema tool host config rows ; started devices"},
     {"tool", "name version libraries"},
     {"host", "cpu os kernel ; cores memory_bytes"},
     {"config", "run network latency throughput verify output"},
     {"rows",
      "status reason backend platform device network height width batch precision kernels verified "
-     "cold latency spans fps throughput work flops_per_s ; cause selector modes layers notes"},
+     "cold latency spans fps throughput work flops_per_s ; cause selector modes layers notes "
+     "timer telemetry verdict cache flush_bytes copies ceilings layer_sum pipeline streams"},
     {"rows.device",
      "name type driver toolchain uuid pci ; vendor api memory_bytes units clock_mhz"},
     {"rows.kernels", "layer kernel params ; choice"},
@@ -29,15 +30,29 @@ static const struct {
     {"rows.cold", "open_s build_s upload_s first_s"},
     {"rows.latency",
      "n mean_s std_s min_s p50_s p90_s p95_s p99_s max_s samples_s ; clock clock_reason planned "
-     "warmup_n warmup_s bad_stamps impossible_spans interrupted"},
+     "warmup_n warmup_s bad_stamps impossible_spans interrupted mad_s mean_ci_s p50_ci_s "
+     "autocorrelation ci_widening outliers_low outliers_high starred drift split comparable "
+     "passes_per_sample passes_reason stop ended noise_target relative_noise order blocks timed_s "
+     "burn_in_s warmup_steady warmup_first_ratio"},
     {"rows.spans",
      "submit_s wall_s device_s ; submit_mean_s submit_std_s wall_mean_s wall_std_s device_mean_s "
-     "device_std_s submit_samples_s wall_samples_s device_samples_s"},
+     "device_std_s submit_samples_s wall_samples_s device_samples_s at_samples_s"},
     {"rows.throughput",
-     "batch images_per_s curve ; search batches seconds flops_per_s best_batch ended"},
-    {"rows.throughput.curve", "batch images_per_s status ; reason"},
+     "batch images_per_s curve ; search batches seconds flops_per_s best_batch ended "
+     "largest_batch largest_known knee_batch latency_limit_s search_s"},
+    {"rows.throughput.curve", "batch images_per_s status ; reason batch_s over_limit"},
     {"rows.work", "macs flops fvcore_flops"},
-    {"rows.layers", "name kind kernel macs flops bytes device_s flops_per_s bytes_per_s"},
+    {"rows.layers", "name kind kernel macs flops bytes device_s flops_per_s bytes_per_s ; "
+                    "intensity roofline_share bound"},
+    {"rows.copies", "upload_pageable upload_pinned download_pageable download_pinned reason"},
+    {"rows.copies.upload_pageable", "bytes n p50_s std_s bytes_per_s"},
+    {"rows.ceilings", "flops_per_s memory_bytes_per_s cache_bytes_per_s memory_copy_bytes "
+                      "cache_copy_bytes stored reason"},
+    {"rows.layer_sum", "sum_s pass_s whole_s difference_s"},
+    {"rows.pipeline", "batch batches images_per_s serial_images_per_s compute_images_per_s pinned "
+                      "reason"},
+    {"rows.streams", "streams batch batches images_per_s latency_mean_s latency_p50_s "
+                     "latency_p99_s latency_max_s status reason"},
 };
 
 static int mistakes;

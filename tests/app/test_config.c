@@ -229,7 +229,8 @@ static void test_bad_words(void **state) {
     refuse("latency", "btach = 8", "unknown key btach in [latency]; did you mean batch?");
     refuse("latency", "zzzzzz = 8", "its keys are batch, warmup, burn_in, stop, repetitions, ");
     refuse("latency", "search = binary", "it belongs to [throughput]");
-    refuse("throughput", "search = binray", "doubling, linear, binary or sweep; did you mean binary?");
+    refuse("throughput", "search = binray",
+           "doubling, linear, binary or sweep; did you mean binary?");
     refuse("throughput", "search =", "doubling, linear, binary or sweep");
     refuse("throughput", "search = Binary", "doubling, linear, binary or sweep");
     refuse("run", "modes = latency, latency", "latency stands there twice");

@@ -82,6 +82,9 @@ extern lap_device_ops fake_ops; /* not const: a test may take optional slots awa
 /* Back to: one GPU "fake:0" with 1 GiB, the naive kernels, 10 us a launch, 1 us a copy. */
 void fake_reset(void);
 
+/* Make the kernels buildable that the program measures devices with (after fake_reset). */
+void fake_register_tools(void);
+
 /* Backend objects alive: devices, queues, buffers, kernels, events and graphs. */
 size_t fake_alive(void);
 

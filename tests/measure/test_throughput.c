@@ -11,6 +11,7 @@ typedef struct simulated {
     lap_status fault;
     uint64_t slow_above;  /* the rate falls above this batch; 0: never */
     uint64_t dead_clock;  /* this batch shows no time (0 images/s) */
+    double trial_s;       /* timed part of a trial, in batches of its own size */
     uint64_t final_limit; /* the final measurement fits up to this; 0: as capacity */
     double final_seconds; /* if not 0: what the final measurement shows */
     uint64_t tried[512];
@@ -38,6 +39,7 @@ static lap_status try_batch(void *context, uint64_t batch, lap_trial *out, lap_e
     if (batch == d->fault_at) return LAP_FAIL(err, d->fault, "scripted fault");
     if (batch > d->capacity) return LAP_FAIL(err, d->too_big, "scripted capacity");
     if (batch != d->dead_clock) out->images_per_s = rate_of(d, batch);
+    out->timed_s = d->trial_s * (double)batch / rate_of(d, batch);
     return LAP_OK;
 }
 
@@ -317,8 +319,108 @@ static void bad_options(void **state) {
     assert_int_equal(search, LAP_SEARCH_LINEAR);
 }
 
+static void sweep_search(void **state) {
+    (void)state;
+    simulated d = {.capacity = 29, .too_big = LAP_E_OOM};
+    lap_throughput_options o = options_of(&d, LAP_SEARCH_SWEEP, 1000);
+    lap_throughput t;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    const uint64_t want[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 28, 30, 29};
+    assert_int_equal(d.tries, sizeof want / sizeof *want);
+    for (size_t i = 0; i < d.tries; i++)
+        assert_int_equal(d.tried[i], want[i]);
+    assert_int_equal(t.largest_batch, 29);
+    assert_true(t.largest_known);
+    lap_throughput_free(&t);
+    simulated odd = {.capacity = 1000, .too_big = LAP_E_OOM}; /* from a batch that is no step */
+    o = options_of(&odd, LAP_SEARCH_SWEEP, 20);
+    o.first_batch = 5;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    const uint64_t odd_want[] = {5, 8, 12, 16, 20};
+    assert_int_equal(odd.tries, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(odd.tried[i], odd_want[i]);
+    assert_true(t.largest_known); /* max_batch */
+    lap_throughput_free(&t);
+}
+
+/* rate = 1000 b / (b + 8): 256 gives 969.7, and 97 % of that is reached from 128 on (941). */
+static void knee(void **state) {
+    (void)state;
+    simulated d = {.capacity = 400, .too_big = LAP_E_OOM};
+    lap_throughput_options o = options_of(&d, LAP_SEARCH_DOUBLING, 4096);
+    lap_throughput t;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.best_batch, 256);
+    assert_int_equal(t.knee_batch, 128);
+    assert_int_equal(t.largest_batch, 256);
+    assert_false(t.largest_known); /* 512 failed, what lies between was not tried */
+    lap_throughput_free(&t);
+}
+
+/* A batch takes (b + 8) ms: 32 take 40. */
+static void latency_limit(void **state) {
+    (void)state;
+    simulated d = {.capacity = 4096, .too_big = LAP_E_OOM};
+    lap_throughput_options o = options_of(&d, LAP_SEARCH_DOUBLING, 4096);
+    lap_throughput t;
+    o.latency_limit_s = 0.0405;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_int_equal(d.tries, 7); /* 64 is over, nothing larger is tried */
+    assert_true(t.curve[6].over_limit && t.curve[6].images_per_s.has);
+    assert_int_equal(t.best_batch, 32);
+    assert_int_equal(t.largest_batch, 64); /* it fits */
+    assert_non_null(strstr(t.ended, "latency_limit_ms"));
+    assert_int_equal(lap_throughput_measure(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.batch, 32);
+    lap_throughput_free(&t);
+    o = options_of(&d, LAP_SEARCH_BINARY, 4096); /* finds the largest within it */
+    o.latency_limit_s = 0.0405;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.best_batch, 32);
+    assert_non_null(strstr(t.ended, "is within latency_limit_ms"));
+    lap_throughput_free(&t);
+    o = options_of(&d, LAP_SEARCH_DOUBLING, 4096); /* none within: the quickest, and that is seen */
+    o.latency_limit_s = 0.001;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.best_batch, 1);
+    assert_true(t.curve[0].over_limit);
+    lap_throughput_free(&t);
+}
+
+/* A linear search costs ever more: it ends when it took twice the measurement to come. */
+static void search_cost(void **state) {
+    (void)state;
+    simulated d = {.capacity = 4096, .too_big = LAP_E_OOM, .trial_s = 3};
+    lap_throughput_options o = options_of(&d, LAP_SEARCH_LINEAR, 500);
+    lap_throughput t;
+    o.search_cost = 2;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_non_null(strstr(t.ended, "search_cost"));
+    assert_true(t.curve_count > 20 && t.curve_count < 200);
+    double final = 100.0 * (double)t.best_batch / rate_of(&d, t.best_batch);
+    double last = 3.0 * (double)t.best_batch / rate_of(&d, t.best_batch);
+    assert_true(t.search_s > 2 * final - 2 * last && t.search_s < 2 * final + 2 * last);
+    lap_throughput_free(&t);
+    o.search_cost = 0; /* no limit */
+    d.tries = 0;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.curve_count, 500);
+    lap_throughput_free(&t);
+    simulated twice = {.capacity = 4096, .too_big = LAP_E_OOM, .trial_s = 3};
+    o = options_of(&twice, LAP_SEARCH_DOUBLING, 1024); /* doubling stays below it */
+    o.search_cost = 2;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.curve_count, 11);
+    lap_throughput_free(&t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sweep_search),
+        cmocka_unit_test(knee),
+        cmocka_unit_test(latency_limit),
+        cmocka_unit_test(search_cost),
         cmocka_unit_test(doubling_until_it_fails),
         cmocka_unit_test(doubling_ends_on_max_batch),
         cmocka_unit_test(linear_by_one),

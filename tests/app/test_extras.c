@@ -1,0 +1,307 @@
+/* Whole rows with everything that is not latency and search: layers on a roofline, copies, cold
+ * cache, pipeline, queues at once; and the commands spans and pitfalls; all on the fake device. */
+#include "app/commands.h"
+#include "case_fixture.h"
+#include "measure/pitfalls.h"
+#include "report/table.h"
+
+#include <unistd.h>
+
+static case_rig rig;
+
+static int set_up(void **state) {
+    (void)state;
+    rig_open(&rig);
+    fake_register_tools();
+    fake.devices[0].memory_bytes = 64 << 20;
+    fake.devices[0].max_alloc_bytes = 0;
+    fake.devices[0].cache_bytes = 64 << 10;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static double cost(const char *stem, const lap_raw_launch *launch) {
+    double items = (double)launch->groups[0] * launch->local[0];
+    if (strcmp(stem, "peak_fma") == 0) return 16.0 * items * launch->args[3].i32 / 1e11;
+    if (strcmp(stem, "stream_copy") == 0)
+        return 32.0 * launch->args[2].i32 * launch->args[3].i32 / 1e10;
+    return strcmp(stem, "conv_naive") == 0 ? 4e-4 : 1e-4;
+}
+
+static json_t *row_with(const char *const *settings, size_t count, lap_row *row) {
+    for (size_t i = 0; i < count; i++)
+        rig_set(&rig, settings[i]);
+    lap_runner_case(&rig.runner, &rig.c, row);
+    return row_as_json(row);
+}
+
+static void layers_and_roof(void **state) {
+    (void)state;
+    fake.cost = cost;
+    fake.real_time = true;
+    const char *const settings[] = {"latency:warmup=1", "latency:passes=1"};
+    lap_row row;
+    json_t *o = row_with(settings, 2, &row);
+    if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    assert_int_equal(row.layer_count, TINY_OPS);
+    double sum = 0;
+    for (size_t i = 0; i < row.layer_count; i++) {
+        const lap_layer *l = &row.layers[i];
+        double want = strcmp(l->kind, "conv") == 0 ? 4e-4 : 1e-4;
+        assert_true(l->device_s.has && fabs(l->device_s.value - want) < 1e-9);
+        assert_true(l->share.has && l->share.value > 0 && isfinite(l->share.value));
+        assert_non_null(l->bound);
+        sum += l->device_s.value;
+    }
+    assert_true(fabs(row.layer_sum.sum_s.value - sum) < 1e-12);
+    assert_true(fabs(row.layer_sum.pass_s.value - sum) < 1e-9);
+    assert_true(row.layer_sum.difference_s.has && fabs(row.layer_sum.difference_s.value) < 1e-6);
+    assert_true(row.ceilings.has && row.ceilings.flops_per_s[LAP_FP32].has);
+    assert_true(json_is_object(json_object_get(o, "ceilings")));
+    assert_true(json_is_object(json_object_get(o, "layer_sum")));
+    assert_string_equal(json_string_value(json_object_get(o, "cache")), "hot");
+    assert_true(json_is_null(json_object_get(o, "flush_bytes")));
+    json_t *copies = json_object_get(o, "copies");
+    assert_true(json_is_object(json_object_get(copies, "upload_pinned")));
+    assert_true(json_is_null(json_object_get(o, "pipeline")));
+    assert_true(json_is_null(json_object_get(o, "streams")));
+    json_decref(o);
+    lap_row_free(&row);
+}
+
+/* Layers whose stamps say nothing have no time, no rate and no share, and the sum is none. */
+static void layers_without_stamps(void **state) {
+    (void)state;
+    fake.timer = FAKE_TIMER_ZERO;
+    lap_row row;
+    json_t *o = row_with(NULL, 0, &row);
+    if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    for (size_t i = 0; i < row.layer_count; i++) {
+        assert_false(row.layers[i].device_s.has || row.layers[i].share.has);
+        assert_false(row.layers[i].flops_per_s.has);
+        assert_null(row.layers[i].bound);
+    }
+    assert_false(row.layer_sum.sum_s.has || row.layer_sum.difference_s.has);
+    json_decref(o);
+    lap_row_free(&row);
+}
+
+static void everything_else(void **state) {
+    (void)state;
+    const char *const settings[] = {"latency:cache=cold",       "throughput:pipeline=yes",
+                                    "throughput:streams=1,2,4", "throughput:batches=20",
+                                    "throughput:search=sweep",  "latency:passes=auto"};
+    lap_row row;
+    json_t *o = row_with(settings, 6, &row);
+    if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    assert_string_equal(row.cache, "cold");
+    assert_int_equal(row.flush_bytes, 128 << 10);
+    assert_int_equal(row.latency.passes, 1); /* a second pass would find a warm cache */
+    assert_true(row.pipeline.has && row.pipeline.images_per_s.has);
+    assert_int_equal(row.pipeline.batch, row.throughput.batch);
+    assert_int_equal(row.streams.count, 3);
+    const uint64_t queues[] = {1, 2, 4};
+    for (size_t i = 0; i < 3; i++) {
+        const lap_stream_point *p = &row.streams.points[i];
+        assert_int_equal(p->streams, queues[i]);
+        assert_int_equal(p->batch, rig.c.batch);
+        assert_int_equal(p->status, LAP_OK);
+        assert_true(p->images_per_s.has && p->latency_p50_s.has);
+    }
+    assert_true(row.throughput.knee_batch > 0 && row.throughput.largest_batch > 0);
+    assert_int_equal(json_array_size(json_object_get(o, "streams")), 3);
+    json_decref(o);
+    lap_row_free(&row);
+}
+
+static void does_not_fit(void **state) {
+    (void)state;
+    const char *const settings[] = {"throughput:streams=1,64", "throughput:batches=4"};
+    rig_set(&rig, "throughput:memory_fraction=1");
+    fake.devices[0].memory_bytes = 1100 << 10; /* 64 plans are too many */
+    fake.devices[0].cache_bytes = 4096;
+    lap_row row;
+    json_t *o = row_with(settings, 2, &row);
+    if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    assert_int_equal(row.streams.count, 2);
+    assert_int_equal(row.streams.points[0].status, LAP_OK);
+    assert_int_equal(row.streams.points[1].status, LAP_E_OOM);
+    assert_true(row.streams.points[1].reason[0]);
+    assert_false(row.streams.points[1].images_per_s.has);
+    json_decref(o);
+    lap_row_free(&row);
+}
+
+/* The texts say all of it, and fit 100 columns. */
+static void texts(void **state) {
+    (void)state;
+    const char *const settings[] = {"throughput:pipeline=yes", "throughput:streams=1,2",
+                                    "latency:cache=cold"};
+    lap_row row;
+    fake.cost = cost;
+    fake.real_time = true;
+    json_decref(row_with(settings, 3, &row));
+    lap_text text = {0};
+    assert_int_equal(lap_report_extras(&row, NULL, &text, NULL), LAP_OK);
+    assert_int_equal(lap_report_layers(&row, NULL, &text, NULL), LAP_OK);
+    const char *const wanted[] = {"where the time goes: upload",
+                                  "pinned",
+                                  "(cold cache)",
+                                  "knee (97 % of it)",
+                                  "end to end at batch",
+                                  "2 queues at once",
+                                  "sum of the layers",
+                                  "Measured ceilings"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(text.data, wanted[i])) fail_msg("'%s' is not in: %s", wanted[i], text.data);
+    for (const char *p = text.data; *p; p += strcspn(p, "\n") + 1)
+        assert_true(strcspn(p, "\n") <= 100);
+    assert_null(strstr(text.data, "inf"));
+    assert_null(strstr(text.data, "nan"));
+    lap_text_free(&text);
+    lap_row_free(&row);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+#define JSON_PATH LAP_TEST_TMP "/extras.json"
+
+static int command_set_up(void **state) {
+    (void)state;
+    fake_reset();
+    fake_register_tools();
+    fake.devices[0].cache_bytes = 64 << 10;
+    lap_registry_add(&fake_ops);
+    unlink(JSON_PATH);
+    return 0;
+}
+
+static int run(int (*command)(int, char **), const char *line) {
+    static char copy[1024];
+    char *argv[40];
+    int argc = 0;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+    int status = command(argc, argv);
+    assert_int_equal(fake_alive(), 0);
+    return status;
+}
+
+static json_t *document(const char *schema) {
+    json_error_t error;
+    json_t *d = json_load_file(JSON_PATH, JSON_REJECT_DUPLICATES, &error);
+    if (!d) fail_msg("%s", error.text);
+    assert_string_equal(json_string_value(json_object_get(d, "schema")), schema);
+    return d;
+}
+
+static json_t *first_row(json_t *d) {
+    return json_array_get(json_object_get(d, "rows"), 0);
+}
+
+static void spans(void **state) {
+    (void)state;
+    assert_int_equal(run(cmd_spans, "spans --size 8x9x10 --repeats 4 --warmup 2 --json " JSON_PATH),
+                     LAP_EXIT_OK);
+    json_t *d = document("warmlap-spans/1"), *row = first_row(d);
+    assert_string_equal(json_string_value(json_object_get(row, "status")), "ok");
+    json_t *warm = json_object_get(row, "with_warmup"),
+           *cold = json_object_get(row, "without_warmup");
+    assert_int_equal(json_integer_value(json_object_get(warm, "warmup")), 2);
+    assert_int_equal(json_integer_value(json_object_get(cold, "warmup")), 0);
+    assert_int_equal(json_array_size(json_object_get(warm, "repeats")), 4);
+    json_t *one = json_array_get(json_object_get(cold, "repeats"), 0);
+    assert_true(json_is_real(json_object_get(one, "submit_s")));
+    assert_true(json_is_real(json_object_get(one, "wall_s")));
+    json_t *verified = json_object_get(row, "verified");
+    assert_int_equal(json_integer_value(json_object_get(verified, "compared")), 720);
+    json_decref(d);
+}
+
+static void spans_wrong(void **state) {
+    (void)state;
+    fake_plant("elementwise", FAKE_PLANT_NAN);
+    assert_int_equal(run(cmd_spans, "spans --size 8x8x8 --json " JSON_PATH), LAP_EXIT_WRONG);
+    json_t *d = document("warmlap-spans/1"), *row = first_row(d);
+    assert_string_equal(json_string_value(json_object_get(row, "status")), "failed");
+    assert_true(json_is_null(json_object_get(row, "with_warmup")));
+    assert_true(json_is_null(json_object_get(row, "without_warmup")));
+    json_decref(d);
+}
+
+static void spans_usage(void **state) {
+    (void)state;
+    static const char *const bad[] = {"--size 8x8",
+                                      "--size 0x8x8",
+                                      "--size 8x8x8x8",
+                                      "--size 65536x65536x2",
+                                      "--repeats 0",
+                                      "--repeats 1e3",
+                                      "--warmup -1",
+                                      "--sise 8x8x8",
+                                      "--device",
+                                      "extra",
+                                      "--size 8x8x8 --json /no/such/dir/x"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "spans %s", bad[i]);
+        if (run(cmd_spans, line) != LAP_EXIT_USAGE) fail_msg("%s was accepted", bad[i]);
+    }
+    assert_int_equal(run(cmd_spans, "spans --help"), LAP_EXIT_OK);
+    assert_int_equal(run(cmd_spans, "spans --size 2x2x2 --device cuda:7"), LAP_EXIT_NO_DEVICE);
+}
+
+#define SMALL                                                                                      \
+    "--set network:height=32 --set network:width=32 --set run:kernels=naive --set "                \
+    "latency:repetitions=3 --set latency:warmup=1 --set verify:images=1 --json " JSON_PATH
+
+static void pitfalls(void **state) {
+    (void)state;
+    assert_int_equal(run(cmd_pitfalls, "pitfalls " SMALL), LAP_EXIT_OK);
+    json_t *d = document("warmlap-pitfalls/1"), *row = first_row(d);
+    assert_true(json_is_true(json_object_get(row, "verified")));
+    json_t *ways = json_object_get(row, "ways");
+    assert_int_equal(json_array_size(ways), LAP_WAYS);
+    static const char *const names[] = {"right",     "copies_pageable", "copies_pinned",
+                                        "no_warmup", "no_wait",         "one_sample"};
+    for (size_t i = 0; i < LAP_WAYS; i++) {
+        json_t *way = json_array_get(ways, i);
+        assert_string_equal(json_string_value(json_object_get(way, "way")), names[i]);
+        assert_true(json_is_real(json_object_get(way, "mean_s")));
+        assert_true(json_is_object(json_object_get(way, "histogram")));
+    }
+    assert_true(json_is_null(json_object_get(json_array_get(ways, LAP_WAY_ONE_SAMPLE), "std_s")));
+    json_decref(d);
+    assert_int_equal(run(cmd_pitfalls, "pitfalls --help"), LAP_EXIT_OK);
+    assert_int_equal(run(cmd_pitfalls, "pitfalls --layers"), LAP_EXIT_USAGE);
+}
+
+static void pitfalls_wrong(void **state) {
+    (void)state;
+    fake_plant("fc_naive", FAKE_PLANT_WRONG);
+    assert_int_equal(run(cmd_pitfalls, "pitfalls " SMALL), LAP_EXIT_WRONG);
+    json_t *d = document("warmlap-pitfalls/1"), *row = first_row(d);
+    assert_int_equal(json_array_size(json_object_get(row, "ways")), 0);
+    assert_true(json_is_false(json_object_get(row, "verified")));
+    json_decref(d);
+}
+
+int main(void) {
+#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define COMMAND_TEST(name) cmocka_unit_test_setup(name, command_set_up)
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(layers_and_roof), RIG_TEST(layers_without_stamps),
+        RIG_TEST(everything_else), RIG_TEST(does_not_fit),
+        RIG_TEST(texts),           COMMAND_TEST(spans),
+        COMMAND_TEST(spans_wrong), COMMAND_TEST(spans_usage),
+        COMMAND_TEST(pitfalls),    COMMAND_TEST(pitfalls_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
