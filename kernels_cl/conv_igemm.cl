@@ -53,6 +53,21 @@
 #ifndef PAD
 #define PAD 0 /* border of zeros in both directions */
 #endif
+#ifndef C2
+#define C2 0 /* the partner's input channels; 0: there is no partner */
+#endif
+#ifndef CS2
+#define CS2 0 /* the partner's input channel stride */
+#endif
+#ifndef H2
+#define H2 1 /* the partner's input height */
+#endif
+#ifndef W2
+#define W2 1 /* the partner's input width */
+#endif
+#ifndef STRIDE2
+#define STRIDE2 1 /* the partner's step */
+#endif
 #ifndef BM
 #define BM 128 /* rows of a group's tile, a multiple of 32 */
 #endif
@@ -82,7 +97,8 @@
 #define THREADS_N (BN / TN)
 #define THREADS (THREADS_M * THREADS_N)
 #define DEPTH (R * S * CS)
-#define SLICES ((DEPTH + BK - 1) / BK)
+#define SLICES_OWN ((DEPTH + BK - 1) / BK) /* the partner's follow */
+#define SLICES (SLICES_OWN + (CS2 + BK - 1) / BK)
 #define TILES_N ((KS + BN - 1) / BN)
 #define KPAD (TILES_N * BN)
 #define KQ (BK / 4)                     /* quads of one row in a slice */
@@ -115,7 +131,8 @@
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 conv_igemm(__global const float *restrict in, __global const float *restrict weights,
            __global const float *restrict bias, __global const float *restrict residual,
-           __global float *restrict out, __global float *scratch, const int n, const int flags) {
+           __global float *restrict out, __global float *scratch,
+           __global const float *restrict in2, const int n, const int flags) {
     __local float tile[2 * STAGE] __attribute__((aligned(16)));
     const uint tid = get_local_id(0);
     const uint group = get_group_id(0), tile_n = group % TILES_N, tile_m = group / TILES_N;
@@ -169,6 +186,22 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
         /* Fetch the next slice; the first turn only does this. */
         const bool more = slice + 1 < end;
         if (more) {
+#if C2 > 0
+            if (slice + 1 == max(begin, SLICES_OWN)) { /* from here on the partner's input */
+                image_base = in2 + (ulong)image0 * ((ulong)H2 * W2 * CS2);
+#pragma unroll
+                for (int i = 0; i < A_QUADS; i++) {
+                    const uint t = pixel0 + a_row + i * A_STEP;
+                    const uint image = t / (P * Q), pixel = t % (P * Q);
+                    valid[i] = image0 + image < (uint)n ? 0x10001u : 0;
+                    a_base[i] = image * (uint)(H2 * W2 * CS2) + a_kq * 4 +
+                                (pixel / Q * W2 + pixel % Q) * (STRIDE2 * CS2);
+                }
+            }
+            const bool own = slice + 1 < SLICES_OWN;
+#else
+            const bool own = true;
+#endif
 #if CS % BK == 0
             const uint tap = (uint)(slice + 1) / (CS / BK);
             const uint c = (uint)(slice + 1) % (CS / BK) * BK;
@@ -176,13 +209,17 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
             const uint depth = (uint)(slice + 1) * BK + a_kq * 4;
             const uint tap = depth / CS, c = depth % CS - a_kq * 4; /* modulo 2^32 */
 #endif
-            const uint r = tap / S, s = tap % S;
-            const uint offset = (r * W + s) * CS + c;
+            const uint r = own ? tap / S : 0, s = own ? tap % S : 0;
+            const uint c2 = (uint)(slice + 1 - SLICES_OWN) * BK;
+            const uint offset = own ? (r * W + s) * CS + c : c2;
 #pragma unroll
             for (int i = 0; i < A_QUADS; i++) {
                 bool inside = (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
 #if DEPTH % BK != 0
-                inside = inside && tap < R * S;
+                if (own) inside = inside && tap < R * S;
+#endif
+#if CS2 % BK != 0
+                if (!own) inside = inside && c2 + a_kq * 4 < CS2;
 #endif
                 a_next[i] = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
                 if (inside)

@@ -53,6 +53,21 @@
 #ifndef PAD
 #define PAD 0 /* border of zeros in both directions */
 #endif
+#ifndef C2
+#define C2 0 /* the partner's input channels; 0: there is no partner */
+#endif
+#ifndef CS2
+#define CS2 0 /* the partner's input channel stride */
+#endif
+#ifndef H2
+#define H2 1 /* the partner's input height */
+#endif
+#ifndef W2
+#define W2 1 /* the partner's input width */
+#endif
+#ifndef STRIDE2
+#define STRIDE2 1 /* the partner's step */
+#endif
 #ifndef BM
 #define BM 128 /* rows of a group's tile, a multiple of 32 */
 #endif
@@ -82,7 +97,8 @@
 #define THREADS_N (BN / TN)
 #define THREADS (THREADS_M * THREADS_N)
 #define DEPTH (R * S * CS)
-#define SLICES ((DEPTH + BK - 1) / BK)
+#define SLICES_OWN ((DEPTH + BK - 1) / BK) /* the partner's follow */
+#define SLICES (SLICES_OWN + (CS2 + BK - 1) / BK)
 #define TILES_N ((KS + BN - 1) / BN)
 #define KPAD (TILES_N * BN)
 #define KQ (BK / 4)                     /* quads of one row in a slice */
@@ -111,7 +127,8 @@ typedef unsigned long long u64;
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_igemm(const float *__restrict__ in, const float *__restrict__ weights,
                const float *__restrict__ bias, const float *__restrict__ residual,
-               float *__restrict__ out, float *scratch, const int n, const int flags) {
+               float *__restrict__ out, float *scratch, const float *__restrict__ in2, const int n,
+               const int flags) {
     __shared__ __align__(16) float tile[2 * STAGE];
     const u32 tid = threadIdx.x;
     const u32 tile_n = blockIdx.x % TILES_N, tile_m = blockIdx.x / TILES_N;
@@ -165,6 +182,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         /* Fetch the next slice; the first turn only does this. */
         const bool more = slice + 1 < end;
         if (more) {
+#if C2 > 0
+            if (slice + 1 == max(begin, SLICES_OWN)) { /* from here on the partner's input */
+                u32 again = blockIdx.x; /* computed anew: kept, it would cost registers */
+                asm volatile("" : "+r"(again));
+                const u64 row = (u64)(again / TILES_N) * BM;
+                const u32 first = (u32)(row / (P * Q));
+                const u32 t0 = (u32)(row - (u64)first * (P * Q)) + threadIdx.x / KQ;
+                image_base = in2 + (u64)first * ((u64)H2 * W2 * CS2);
+#pragma unroll
+                for (int i = 0; i < A_QUADS; i++) {
+                    const u32 t = t0 + i * A_STEP;
+                    const u32 image = t / (P * Q), pixel = t % (P * Q);
+                    valid[i] = first + image < (u32)n ? 0x10001u : 0;
+                    a_base[i] = image * (u32)(H2 * W2 * CS2) + a_kq * 4 +
+                                (pixel / Q * W2 + pixel % Q) * (STRIDE2 * CS2);
+                }
+            }
+            const bool own = slice + 1 < SLICES_OWN;
+#else
+            const bool own = true;
+#endif
 #if CS % BK == 0
             const u32 tap = (u32)(slice + 1) / (CS / BK);
             const u32 c = (u32)(slice + 1) % (CS / BK) * BK;
@@ -172,13 +210,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             const u32 depth = (u32)(slice + 1) * BK + a_kq * 4;
             const u32 tap = depth / CS, c = depth % CS - a_kq * 4; /* modulo 2^32 */
 #endif
-            const u32 r = tap / S, s = tap % S;
-            const u32 offset = (r * W + s) * CS + c;
+            const u32 r = own ? tap / S : 0, s = own ? tap % S : 0;
+            const u32 c2 = (u32)(slice + 1 - SLICES_OWN) * BK;
+            const u32 offset = own ? (r * W + s) * CS + c : c2;
 #pragma unroll
             for (int i = 0; i < A_QUADS; i++) {
                 bool inside = (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
 #if DEPTH % BK != 0
-                inside = inside && tap < R * S;
+                if (own) inside = inside && tap < R * S;
+#endif
+#if CS2 % BK != 0
+                if (!own) inside = inside && c2 + a_kq * 4 < CS2;
 #endif
                 a_next[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
                 if (inside) a_next[i] = *(const float4 *)(image_base + (a_base[i] + offset));
