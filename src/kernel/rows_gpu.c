@@ -11,15 +11,15 @@
 
 /* ---- conv_igemm: what a parameter vector means ---------------------------------------------- */
 
-enum { BM, BN, BK, TM, TN, SPLITK, IGEMM_TUNABLES };
+enum { BM, BN, BK, TM, TN, SPLITK, TEAMS, IGEMM_TUNABLES };
 
 #define LOCAL_UNKNOWN 32768
 #define LOCAL_MOST 49152  /* static arrays cannot be larger on any device known */
 #define FC_IGEMM_BATCH 32 /* from here on a matrix product beats a product with a vector */
 
 typedef struct igemm {
-    uint64_t rows, tiles, slices; /* rows: output pixels of all images */
-    uint32_t threads, local_bytes, split;
+    uint64_t rows, tiles, slices;               /* rows: output pixels of all images */
+    uint32_t team, threads, local_bytes, split; /* team: threads of one */
 } igemm;
 
 static uint64_t depth_of(const lap_op *op) {
@@ -37,8 +37,10 @@ static igemm igemm_of(const lap_case *c) {
     g.slices = lap_row_ceil_div(depth_of(op), (uint64_t)v[BK]);
     if (c->fusion == LAP_FUSE_DOWNSAMPLE)
         g.slices += lap_row_ceil_div(depth_of(c->partner), (uint64_t)v[BK]);
-    g.threads = (uint32_t)((v[BM] / v[TM]) * (v[BN] / v[TN]));
-    g.local_bytes = (uint32_t)(2 * (v[BM] + v[BN]) * v[BK]) * (uint32_t)sizeof(float);
+    g.team = (uint32_t)((v[BM] / v[TM]) * (v[BN] / v[TN]));
+    g.threads = g.team * (uint32_t)v[TEAMS];
+    int buffers = v[TEAMS] * 2 * (v[BM] + v[BN]) * v[BK], sums = (v[TEAMS] - 1) * v[BM] * v[BN];
+    g.local_bytes = (uint32_t)(buffers > sums ? buffers : sums) * (uint32_t)sizeof(float);
     return g;
 }
 
@@ -50,12 +52,13 @@ bool lap_row_group_fits(const lap_device_info *device, uint64_t threads, uint64_
     return !device->max_group_dim[0] || threads <= device->max_group_dim[0];
 }
 
-/* The kernel's assumptions: warps of 8 x 4 threads tile the group, and every thread fetches the
+/* The kernel's assumptions: warps of 8 x 4 threads tile a team, and every thread fetches the
  * same number of whole quads of both operands. */
 static bool shape_valid(const int *v, const igemm *g) {
-    int threads = (int)g->threads;
+    int threads = (int)g->team;
+    if (g->threads > 512) return false;
     if (v[BM] % 32 || v[BM] / v[TM] % 8 || v[BN] / v[TN] % 4) return false;
-    if (threads < 32 || threads > 512 || v[TM] * v[TN] > 128) return false;
+    if (threads < 32 || v[TM] * v[TN] > 128) return false;
     if (threads % (v[BK] / 4) || v[BM] * v[BK] / 4 % threads) return false;
     if (threads % (v[BN] / 4) || v[BN] * v[BK] / 4 % threads) return false;
     /* Quads in flight take registers beside the sums. */
@@ -69,7 +72,7 @@ static bool igemm_valid(const lap_case *c) {
     igemm g = igemm_of(c);
     if (!shape_valid(v, &g) || !lap_row_group_fits(c->device, g.threads, g.local_bytes))
         return false;
-    if (g.split > g.slices) return false;
+    if (g.split * (uint32_t)v[TEAMS] > g.slices) return false;
     /* Offsets inside the images that a tile touches are 32-bit. */
     uint64_t images = (uint64_t)v[BM] / (g.rows / c->n) + 2;
     if (images * lap_tensor_stored(&c->op->in) > UINT32_MAX) return false;
@@ -136,14 +139,14 @@ static void igemm_defaults(const lap_case *c, lap_params *params) {
     lap_case trial = *c;
     double best = 0;
     /* What every device accepts: 64 threads, 8 KiB. */
-    *params =
-        (lap_params){.value = {[BM] = 32, [BN] = 32, [BK] = 16, [TM] = 4, [TN] = 4, [SPLITK] = 1}};
+    *params = (lap_params){
+        .value = {[BM] = 32, [BN] = 32, [BK] = 16, [TM] = 4, [TN] = 4, [SPLITK] = 1, [TEAMS] = 1}};
     for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
         const struct tile *tile = &tiles[t];
         if (lap_row_small_registers(c->device) && tile->tm * tile->tn > 16) continue;
         for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
             trial.params = (lap_params){
-                .value = {tile->bm, tile->bn, tile->bk, tile->tm, tile->tn, splits[s]}};
+                .value = {tile->bm, tile->bn, tile->bk, tile->tm, tile->tn, splits[s], 1}};
             if (!igemm_valid(&trial) || !split_useful(&trial)) continue;
             double clocks = igemm_clocks(&trial, tile->share);
             if (best > 0 && !(clocks < best)) continue;
@@ -211,7 +214,8 @@ static uint64_t igemm_scratch_bytes(const lap_case *c) {
                  [BK] = {"BK", 3, {8, 16, 32}},                                                    \
                  [TM] = {"TM", 3, {4, 8, 16}},                                                     \
                  [TN] = {"TN", 2, {4, 8}},                                                         \
-                 [SPLITK] = {"SPLITK", 12, {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32}}},            \
+                 [SPLITK] = {"SPLITK", 12, {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32}},             \
+                 [TEAMS] = {"TEAMS", 4, {1, 2, 4, 8}}},                                            \
     .tunable_count = IGEMM_TUNABLES,                                                               \
     .stages = {LAP_ROW_STAGE_KERNEL("conv_igemm", igemm_grid, 9, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,    \
                                     LAP_ROLE_BIAS, LAP_ROLE_RESIDUAL, LAP_ROLE_OUT,                \
