@@ -6,15 +6,18 @@
  * multiplied. Weights come packed as [depth, multiple of BK][output channels, multiple of BN] with
  * zeros in the padding, so only the input needs border tests.
  *
+ * With TEAMS > 1 the threads form teams, each with buffers of its own for its part of the depth;
+ * the first one adds the others' sums in their order.
+ *
  * With SPLITK > 1 that many groups share a tile, each taking a part of the depth. Partial sums go
  * to scratch; whoever takes the tile's last ticket adds them in the order of the parts, so that the
  * result does not depend on who that is, runs the epilogue and puts the ticket counter back to 0.
  * Scratch: one counter a tile (a multiple of 64 words in all), which must be 0 before the first
  * launch, then the partial sums.
  *
- * Group: (BM / TM) * (BN / TN) work-items, in one dimension. Grid: x = row tiles * column tiles
- * with the column tile fastest (neighbours share input), y = SPLITK. The default geometry, a window
- * and an image of one pixel, is a fully connected layer. Must not: assume a warp size, write
+ * Group: (BM / TM) * (BN / TN) * TEAMS work-items, in one dimension. Grid: x = row tiles * column
+ * tiles with the column tile fastest (neighbours share input), y = SPLITK. The default geometry, a
+ * window and an image of one pixel, is a fully connected layer. Must not: assume a warp size, write
  * outside out and scratch, use floating-point atomics.
  */
 #ifndef C
@@ -53,6 +56,21 @@
 #ifndef PAD
 #define PAD 0 /* border of zeros in both directions */
 #endif
+#ifndef C2
+#define C2 0 /* the partner's input channels; 0: there is no partner */
+#endif
+#ifndef CS2
+#define CS2 0 /* the partner's input channel stride */
+#endif
+#ifndef H2
+#define H2 1 /* the partner's input height */
+#endif
+#ifndef W2
+#define W2 1 /* the partner's input width */
+#endif
+#ifndef STRIDE2
+#define STRIDE2 1 /* the partner's step */
+#endif
 #ifndef BM
 #define BM 128 /* rows of a group's tile, a multiple of 32 */
 #endif
@@ -71,6 +89,9 @@
 #ifndef SPLITK
 #define SPLITK 1 /* groups that share a tile */
 #endif
+#ifndef TEAMS
+#define TEAMS 1 /* teams of a group that share a tile, each taking a part of the slices */
+#endif
 #ifndef PRECISION
 #define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
 #endif
@@ -80,16 +101,18 @@
 
 #define THREADS_M (BM / TM)
 #define THREADS_N (BN / TN)
-#define THREADS (THREADS_M * THREADS_N)
+#define TEAM (THREADS_M * THREADS_N)
+#define THREADS (TEAM * TEAMS)
 #define DEPTH (R * S * CS)
-#define SLICES ((DEPTH + BK - 1) / BK)
+#define SLICES_OWN ((DEPTH + BK - 1) / BK) /* the partner's follow */
+#define SLICES (SLICES_OWN + (CS2 + BK - 1) / BK)
 #define TILES_N ((KS + BN - 1) / BN)
 #define KPAD (TILES_N * BN)
-#define KQ (BK / 4)                     /* quads of one row in a slice */
-#define A_STEP (THREADS / KQ)           /* rows between two quads of one thread */
-#define A_QUADS (BM * BK / 4 / THREADS) /* quads a thread fetches of the input */
-#define B_STEP (THREADS / (BN / 4))
-#define B_QUADS (BN * BK / 4 / THREADS)
+#define KQ (BK / 4)                  /* quads of one row in a slice */
+#define A_STEP (TEAM / KQ)           /* rows between two quads of one thread */
+#define A_QUADS (BM * BK / 4 / TEAM) /* quads a thread fetches of the input */
+#define B_STEP (TEAM / (BN / 4))
+#define B_QUADS (BN * BK / 4 / TEAM)
 #define ROW_GAP (BM / (TM / 4)) /* a thread's rows are runs of 4, this far apart */
 #define COL_GAP (BN / (TN / 4))
 /* Transposed stores put quad kq of a row at column row ^ (kq * SWIZZLE): no bank conflicts, and
@@ -99,6 +122,9 @@
     ((step) % 32 == 0 ? ((base) ^ ((kq)*SWIZZLE)) + (step) : ((base) + (step)) ^ ((kq)*SWIZZLE))
 #define A_SIZE (BM * BK)
 #define STAGE (BM * BK + BN * BK) /* a buffer: the input's slice, then the weights' */
+#define BUFFERS (TEAMS * 2 * STAGE)
+#define SUMS ((TEAMS - 1) * BM * BN) /* take the buffers' place after the last slice */
+#define TILE_FLOATS (BUFFERS > SUMS ? BUFFERS : SUMS)
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 /* Orders this group's scratch accesses as seen by other groups. OpenCL 1.2 promises nothing between
@@ -115,9 +141,11 @@
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 conv_igemm(__global const float *restrict in, __global const float *restrict weights,
            __global const float *restrict bias, __global const float *restrict residual,
-           __global float *restrict out, __global float *scratch, const int n, const int flags) {
-    __local float tile[2 * STAGE] __attribute__((aligned(16)));
-    const uint tid = get_local_id(0);
+           __global float *restrict out, __global float *scratch,
+           __global const float *restrict in2, const int n, const int flags) {
+    __local float tile[TILE_FLOATS] __attribute__((aligned(16)));
+    const uint team = TEAMS > 1 ? get_local_id(0) / TEAM : 0;
+    const uint tid = TEAMS > 1 ? get_local_id(0) % TEAM : get_local_id(0);
     const uint group = get_group_id(0), tile_n = group % TILES_N, tile_m = group / TILES_N;
     const uint part = get_group_id(1);
     const ulong rows = (ulong)n * (P * Q);
@@ -162,13 +190,35 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
         for (int j = 0; j < TN; j++)
             acc[i][j] = 0.0f;
 
-    const int begin = (int)(part * SLICES / SPLITK), end = (int)((part + 1) * SLICES / SPLITK);
+    const int part_begin = (int)(part * SLICES / SPLITK);
+    const int part_slices = (int)((part + 1) * SLICES / SPLITK) - part_begin;
+    const int begin = part_begin + (int)team * part_slices / TEAMS;
+    const int end = part_begin + ((int)team + 1) * part_slices / TEAMS;
+    /* Every team makes as many turns as the busiest, because of the barriers. */
+    const int last = begin + (part_slices + TEAMS - 1) / TEAMS;
     float4 a_next[A_QUADS], b_next[B_QUADS];
+    __local float *const buffers = tile + team * (2 * STAGE);
     uint buffer = 0; /* 0 or STAGE */
-    for (int slice = begin - 1; slice < end; slice++) {
+    for (int slice = begin - 1; slice < last; slice++) {
         /* Fetch the next slice; the first turn only does this. */
         const bool more = slice + 1 < end;
         if (more) {
+#if C2 > 0
+            if (slice + 1 == max(begin, SLICES_OWN)) { /* from here on the partner's input */
+                image_base = in2 + (ulong)image0 * ((ulong)H2 * W2 * CS2);
+#pragma unroll
+                for (int i = 0; i < A_QUADS; i++) {
+                    const uint t = pixel0 + a_row + i * A_STEP;
+                    const uint image = t / (P * Q), pixel = t % (P * Q);
+                    valid[i] = image0 + image < (uint)n ? 0x10001u : 0;
+                    a_base[i] = image * (uint)(H2 * W2 * CS2) + a_kq * 4 +
+                                (pixel / Q * W2 + pixel % Q) * (STRIDE2 * CS2);
+                }
+            }
+            const bool own = slice + 1 < SLICES_OWN;
+#else
+            const bool own = true;
+#endif
 #if CS % BK == 0
             const uint tap = (uint)(slice + 1) / (CS / BK);
             const uint c = (uint)(slice + 1) % (CS / BK) * BK;
@@ -176,13 +226,17 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
             const uint depth = (uint)(slice + 1) * BK + a_kq * 4;
             const uint tap = depth / CS, c = depth % CS - a_kq * 4; /* modulo 2^32 */
 #endif
-            const uint r = tap / S, s = tap % S;
-            const uint offset = (r * W + s) * CS + c;
+            const uint r = own ? tap / S : 0, s = own ? tap % S : 0;
+            const uint c2 = (uint)(slice + 1 - SLICES_OWN) * BK;
+            const uint offset = own ? (r * W + s) * CS + c : c2;
 #pragma unroll
             for (int i = 0; i < A_QUADS; i++) {
                 bool inside = (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
 #if DEPTH % BK != 0
-                inside = inside && tap < R * S;
+                if (own) inside = inside && tap < R * S;
+#endif
+#if CS2 % BK != 0
+                if (!own) inside = inside && c2 + a_kq * 4 < CS2;
 #endif
                 a_next[i] = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
                 if (inside)
@@ -193,9 +247,9 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
             for (int i = 0; i < B_QUADS; i++)
                 b_next[i] = *(__global const float4 *)(b + i * (B_STEP * KPAD));
         }
-        if (slice >= begin) {
-            __local const float *a = tile + buffer;
-            __local const float *b = tile + buffer + A_SIZE;
+        if (slice >= begin && (TEAMS == 1 || slice < end)) {
+            __local const float *a = buffers + buffer;
+            __local const float *b = buffers + buffer + A_SIZE;
 #pragma unroll
             for (int k = 0; k < BK; k++) {
                 float av[TM], bv[TN];
@@ -219,7 +273,7 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
             buffer = STAGE - buffer;
         }
         if (more) {
-            __local float *a = tile + buffer, *b = tile + buffer + A_SIZE;
+            __local float *a = buffers + buffer, *b = buffers + buffer + A_SIZE;
 #pragma unroll
             for (int i = 0; i < A_QUADS; i++) {
                 __local float *to = a + a_kq * 4 * BM + ROW(a_row, i * A_STEP, a_kq);
@@ -233,26 +287,54 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
+#if TEAMS > 1
+    __local float4 *sums =
+        (__local float4 *)tile + tid; /* one quad of every thread after the other */
+    if (team > 0) {
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+            for (int j = 0; j < TN; j += 4)
+                sums[(team - 1) * (BM * BN / 4) + (i * TN + j) / 4 * TEAM] =
+                    (float4)(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (team == 0) {
+#pragma unroll
+        for (int z = 0; z < TEAMS - 1; z++)
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int j = 0; j < TN; j += 4) {
+                    const float4 v = sums[z * (BM * BN / 4) + (i * TN + j) / 4 * TEAM];
+                    acc[i][j] += v.x, acc[i][j + 1] += v.y;
+                    acc[i][j + 2] += v.z, acc[i][j + 3] += v.w;
+                }
+    }
+#endif
+
 #if SPLITK > 1
     /* Partial sums, one quad of every thread after the other. */
     volatile __global float4 *parts =
         (volatile __global float4 *)(scratch + (get_num_groups(0) + 63) / 64 * 64) +
         (ulong)group * (SPLITK * BM * BN / 4) + tid;
+    if (team == 0) {
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+        for (int i = 0; i < TM; i++)
 #pragma unroll
-        for (int j = 0; j < TN; j += 4)
-            parts[part * (BM * BN / 4) + (i * TN + j) / 4 * THREADS] =
-                (float4)(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+            for (int j = 0; j < TN; j += 4)
+                parts[part * (BM * BN / 4) + (i * TN + j) / 4 * TEAM] =
+                    (float4)(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+    }
     DEVICE_FENCE();
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     __local int *ticket = (__local int *)tile;
     volatile __global int *counter = (volatile __global int *)scratch + group;
-    if (tid == 0) *ticket = atomic_inc(counter);
+    if (team == 0 && tid == 0) *ticket = atomic_inc(counter);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (*ticket != SPLITK - 1) return;
+    if (*ticket != SPLITK - 1 || team > 0) return;
     DEVICE_FENCE();
-    if (tid == 0) *counter = 0;
+    if (team == 0 && tid == 0) *counter = 0;
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
@@ -264,13 +346,14 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
         for (int i = 0; i < TM; i++)
 #pragma unroll
             for (int j = 0; j < TN; j += 4) {
-                const float4 v = parts[z * (BM * BN / 4) + (i * TN + j) / 4 * THREADS];
+                const float4 v = parts[z * (BM * BN / 4) + (i * TN + j) / 4 * TEAM];
                 acc[i][j] += v.x, acc[i][j + 1] += v.y;
                 acc[i][j + 2] += v.z, acc[i][j + 3] += v.w;
             }
 #endif
 
-            /* Epilogue: out is [rows][KS], so a row's place needs no division. */
+    if (team > 0) return;
+        /* Epilogue: out is [rows][KS], so a row's place needs no division. */
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
         const uint k = tile_n * BN + n0 + j / 4 * COL_GAP;

@@ -6,16 +6,19 @@
  * multiplied. Weights come packed as [depth, multiple of BK][output channels, multiple of BN] with
  * zeros in the padding, so only the input needs border tests.
  *
+ * With TEAMS > 1 the threads form teams, each with buffers of its own for its part of the depth;
+ * the first one adds the others' sums in their order.
+ *
  * With SPLITK > 1 that many groups share a tile, each taking a part of the depth. Partial sums go
  * to scratch; whoever takes the tile's last ticket adds them in the order of the parts, so that the
  * result does not depend on who that is, runs the epilogue and puts the ticket counter back to 0.
  * Scratch: one counter a tile (a multiple of 64 words in all), which must be 0 before the first
  * launch, then the partial sums.
  *
- * Group: (BM / TM) * (BN / TN) threads, in one dimension. Grid: x = row tiles * column tiles with
- * the column tile fastest (neighbours share input), y = SPLITK. The default geometry, a window and
- * an image of one pixel, is a fully connected layer.
- * Must not: assume a warp size, write outside out and scratch, use floating-point atomics.
+ * Group: (BM / TM) * (BN / TN) * TEAMS threads, in one dimension. Grid: x = row tiles * column
+ * tiles with the column tile fastest (neighbours share input), y = SPLITK. The default geometry, a
+ * window and an image of one pixel, is a fully connected layer. Must not: assume a warp size, write
+ * outside out and scratch, use floating-point atomics.
  */
 #ifndef C
 #define C 64 /* input channels */
@@ -53,6 +56,21 @@
 #ifndef PAD
 #define PAD 0 /* border of zeros in both directions */
 #endif
+#ifndef C2
+#define C2 0 /* the partner's input channels; 0: there is no partner */
+#endif
+#ifndef CS2
+#define CS2 0 /* the partner's input channel stride */
+#endif
+#ifndef H2
+#define H2 1 /* the partner's input height */
+#endif
+#ifndef W2
+#define W2 1 /* the partner's input width */
+#endif
+#ifndef STRIDE2
+#define STRIDE2 1 /* the partner's step */
+#endif
 #ifndef BM
 #define BM 128 /* rows of a group's tile, a multiple of 32 */
 #endif
@@ -71,6 +89,9 @@
 #ifndef SPLITK
 #define SPLITK 1 /* groups that share a tile */
 #endif
+#ifndef TEAMS
+#define TEAMS 1 /* teams of a group that share a tile, each taking a part of the slices */
+#endif
 #ifndef PRECISION
 #define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
 #endif
@@ -80,16 +101,18 @@
 
 #define THREADS_M (BM / TM)
 #define THREADS_N (BN / TN)
-#define THREADS (THREADS_M * THREADS_N)
+#define TEAM (THREADS_M * THREADS_N)
+#define THREADS (TEAM * TEAMS)
 #define DEPTH (R * S * CS)
-#define SLICES ((DEPTH + BK - 1) / BK)
+#define SLICES_OWN ((DEPTH + BK - 1) / BK) /* the partner's follow */
+#define SLICES (SLICES_OWN + (CS2 + BK - 1) / BK)
 #define TILES_N ((KS + BN - 1) / BN)
 #define KPAD (TILES_N * BN)
-#define KQ (BK / 4)                     /* quads of one row in a slice */
-#define A_STEP (THREADS / KQ)           /* rows between two quads of one thread */
-#define A_QUADS (BM * BK / 4 / THREADS) /* quads a thread fetches of the input */
-#define B_STEP (THREADS / (BN / 4))
-#define B_QUADS (BN * BK / 4 / THREADS)
+#define KQ (BK / 4)                  /* quads of one row in a slice */
+#define A_STEP (TEAM / KQ)           /* rows between two quads of one thread */
+#define A_QUADS (BM * BK / 4 / TEAM) /* quads a thread fetches of the input */
+#define B_STEP (TEAM / (BN / 4))
+#define B_QUADS (BN * BK / 4 / TEAM)
 #define ROW_GAP (BM / (TM / 4)) /* a thread's rows are runs of 4, this far apart */
 #define COL_GAP (BN / (TN / 4))
 /* Transposed stores put quad kq of a row at column row ^ (kq * SWIZZLE): no bank conflicts, and
@@ -99,6 +122,9 @@
     ((step) % 32 == 0 ? ((base) ^ ((kq)*SWIZZLE)) + (step) : ((base) + (step)) ^ ((kq)*SWIZZLE))
 #define A_SIZE (BM * BK)
 #define STAGE (BM * BK + BN * BK) /* a buffer: the input's slice, then the weights' */
+#define BUFFERS (TEAMS * 2 * STAGE)
+#define SUMS ((TEAMS - 1) * BM * BN) /* take the buffers' place after the last slice */
+#define TILE_FLOATS (BUFFERS > SUMS ? BUFFERS : SUMS)
 /* Registers a thread should get away with, hence groups a multiprocessor should hold. */
 #define REGISTERS (TM * TN <= 16 ? 64 : TM * TN <= 32 ? 96 : TM * TN <= 64 ? 128 : 255)
 #define RESIDENT (65536 / (REGISTERS * THREADS) < 1 ? 1 : 65536 / (REGISTERS * THREADS))
@@ -108,12 +134,27 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
+/* Weights go into shared memory past the registers where the hardware can. */
+#if __CUDA_ARCH__ >= 800 && !defined(NOASYNC)
+#define ASYNC 1
+static __device__ __forceinline__ void copy_quad(float *to, const float *from) {
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((u32)__cvta_generic_to_shared(to)),
+        "l"(from)
+        : "memory");
+}
+#else
+#define ASYNC 0
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_igemm(const float *__restrict__ in, const float *__restrict__ weights,
                const float *__restrict__ bias, const float *__restrict__ residual,
-               float *__restrict__ out, float *scratch, const int n, const int flags) {
-    __shared__ __align__(16) float tile[2 * STAGE];
-    const u32 tid = threadIdx.x;
+               float *__restrict__ out, float *scratch, const float *__restrict__ in2, const int n,
+               const int flags) {
+    __shared__ __align__(16) float tile[TILE_FLOATS];
+    const u32 team = TEAMS > 1 ? threadIdx.x / TEAM : 0;
+    const u32 tid = TEAMS > 1 ? threadIdx.x % TEAM : threadIdx.x;
     const u32 tile_n = blockIdx.x % TILES_N, tile_m = blockIdx.x / TILES_N;
     const u32 part = blockIdx.y;
     const u64 rows = (u64)n * (P * Q);
@@ -158,13 +199,43 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         for (int j = 0; j < TN; j++)
             acc[i][j] = 0.0f;
 
-    const int begin = (int)(part * SLICES / SPLITK), end = (int)((part + 1) * SLICES / SPLITK);
-    float4 a_next[A_QUADS], b_next[B_QUADS];
+    const int part_begin = (int)(part * SLICES / SPLITK);
+    const int part_slices = (int)((part + 1) * SLICES / SPLITK) - part_begin;
+    const int begin = part_begin + (int)team * part_slices / TEAMS;
+    const int end = part_begin + ((int)team + 1) * part_slices / TEAMS;
+    /* Every team makes as many turns as the busiest, because of the barriers. */
+    const int last = begin + (part_slices + TEAMS - 1) / TEAMS;
+    float4 a_next[A_QUADS];
+#if !ASYNC
+    float4 b_next[B_QUADS];
+#endif
+    float *const buffers = tile + team * (2 * STAGE);
     u32 buffer = 0; /* 0 or STAGE */
-    for (int slice = begin - 1; slice < end; slice++) {
+    for (int slice = begin - 1; slice < last; slice++) {
         /* Fetch the next slice; the first turn only does this. */
         const bool more = slice + 1 < end;
         if (more) {
+#if C2 > 0
+            if (slice + 1 == max(begin, SLICES_OWN)) { /* from here on the partner's input */
+                u32 again = blockIdx.x; /* computed anew: kept, it would cost registers */
+                asm volatile("" : "+r"(again));
+                const u64 row = (u64)(again / TILES_N) * BM;
+                const u32 first = (u32)(row / (P * Q));
+                const u32 t0 = (u32)(row - (u64)first * (P * Q)) + tid / KQ;
+                image_base = in2 + (u64)first * ((u64)H2 * W2 * CS2);
+#pragma unroll
+                for (int i = 0; i < A_QUADS; i++) {
+                    const u32 t = t0 + i * A_STEP;
+                    const u32 image = t / (P * Q), pixel = t % (P * Q);
+                    valid[i] = first + image < (u32)n ? 0x10001u : 0;
+                    a_base[i] = image * (u32)(H2 * W2 * CS2) + a_kq * 4 +
+                                (pixel / Q * W2 + pixel % Q) * (STRIDE2 * CS2);
+                }
+            }
+            const bool own = slice + 1 < SLICES_OWN;
+#else
+            const bool own = true;
+#endif
 #if CS % BK == 0
             const u32 tap = (u32)(slice + 1) / (CS / BK);
             const u32 c = (u32)(slice + 1) % (CS / BK) * BK;
@@ -172,25 +243,37 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             const u32 depth = (u32)(slice + 1) * BK + a_kq * 4;
             const u32 tap = depth / CS, c = depth % CS - a_kq * 4; /* modulo 2^32 */
 #endif
-            const u32 r = tap / S, s = tap % S;
-            const u32 offset = (r * W + s) * CS + c;
+            const u32 r = own ? tap / S : 0, s = own ? tap % S : 0;
+            const u32 c2 = (u32)(slice + 1 - SLICES_OWN) * BK;
+            const u32 offset = own ? (r * W + s) * CS + c : c2;
 #pragma unroll
             for (int i = 0; i < A_QUADS; i++) {
                 bool inside = (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
 #if DEPTH % BK != 0
-                inside = inside && tap < R * S;
+                if (own) inside = inside && tap < R * S;
+#endif
+#if CS2 % BK != 0
+                if (!own) inside = inside && c2 + a_kq * 4 < CS2;
 #endif
                 a_next[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
                 if (inside) a_next[i] = *(const float4 *)(image_base + (a_base[i] + offset));
             }
             const float *b = weights + (b_base + (u32)(slice + 1) * (BK * KPAD));
 #pragma unroll
-            for (int i = 0; i < B_QUADS; i++)
+            for (int i = 0; i < B_QUADS; i++) {
+#if ASYNC
+                /* Into the buffer that the turn before last has read. */
+                const u32 free_buffer = slice >= begin ? STAGE - buffer : buffer;
+                copy_quad(buffers + free_buffer + A_SIZE + (b_row + i * B_STEP) * BN + b_col * 4,
+                          b + i * (B_STEP * KPAD));
+#else
                 b_next[i] = *(const float4 *)(b + i * (B_STEP * KPAD));
+#endif
+            }
         }
-        if (slice >= begin) {
-            const float *a = tile + buffer;
-            const float *b = tile + buffer + A_SIZE;
+        if (slice >= begin && (TEAMS == 1 || slice < end)) {
+            const float *a = buffers + buffer;
+            const float *b = buffers + buffer + A_SIZE;
 #pragma unroll
             for (int k = 0; k < BK; k++) {
                 float av[TM], bv[TN];
@@ -214,39 +297,70 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             buffer = STAGE - buffer;
         }
         if (more) {
-            float *a = tile + buffer, *b = tile + buffer + A_SIZE;
+            float *a = buffers + buffer;
 #pragma unroll
             for (int i = 0; i < A_QUADS; i++) {
                 float *to = a + a_kq * 4 * BM + ROW(a_row, i * A_STEP, a_kq);
                 to[0] = a_next[i].x, to[BM] = a_next[i].y;
                 to[2 * BM] = a_next[i].z, to[3 * BM] = a_next[i].w;
             }
+#if ASYNC
+            asm volatile("cp.async.wait_all;" ::: "memory");
+#else
 #pragma unroll
             for (int i = 0; i < B_QUADS; i++)
-                *(float4 *)(b + (b_row + i * B_STEP) * BN + b_col * 4) = b_next[i];
+                *(float4 *)(a + A_SIZE + (b_row + i * B_STEP) * BN + b_col * 4) = b_next[i];
+#endif
         }
         __syncthreads();
     }
+
+#if TEAMS > 1
+    float4 *sums = (float4 *)tile + tid; /* one quad of every thread after the other */
+    if (team > 0) {
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+            for (int j = 0; j < TN; j += 4)
+                sums[(team - 1) * (BM * BN / 4) + (i * TN + j) / 4 * TEAM] =
+                    make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+    }
+    __syncthreads();
+    if (team == 0) {
+#pragma unroll
+        for (int z = 0; z < TEAMS - 1; z++)
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int j = 0; j < TN; j += 4) {
+                    const float4 v = sums[z * (BM * BN / 4) + (i * TN + j) / 4 * TEAM];
+                    acc[i][j] += v.x, acc[i][j + 1] += v.y;
+                    acc[i][j + 2] += v.z, acc[i][j + 3] += v.w;
+                }
+    }
+#endif
 
 #if SPLITK > 1
     /* Partial sums, one quad of every thread after the other. */
     float4 *parts = (float4 *)(scratch + (gridDim.x + 63) / 64 * 64) +
                     (u64)blockIdx.x * (SPLITK * BM * BN / 4) + tid;
+    if (team == 0) {
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+        for (int i = 0; i < TM; i++)
 #pragma unroll
-        for (int j = 0; j < TN; j += 4)
-            __stcg(parts + part * (BM * BN / 4) + (i * TN + j) / 4 * THREADS,
-                   make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+            for (int j = 0; j < TN; j += 4)
+                __stcg(parts + part * (BM * BN / 4) + (i * TN + j) / 4 * TEAM,
+                       make_float4(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]));
+    }
     __threadfence();
     __syncthreads();
     int *ticket = (int *)tile;
     int *counter = (int *)scratch + blockIdx.x;
-    if (tid == 0) *ticket = atomicAdd(counter, 1);
+    if (team == 0 && tid == 0) *ticket = atomicAdd(counter, 1);
     __syncthreads();
-    if (*ticket != SPLITK - 1) return;
+    if (*ticket != SPLITK - 1 || team > 0) return;
     __threadfence();
-    if (tid == 0) *counter = 0;
+    if (team == 0 && tid == 0) *counter = 0;
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
@@ -258,13 +372,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         for (int i = 0; i < TM; i++)
 #pragma unroll
             for (int j = 0; j < TN; j += 4) {
-                const float4 v = __ldcg(parts + z * (BM * BN / 4) + (i * TN + j) / 4 * THREADS);
+                const float4 v = __ldcg(parts + z * (BM * BN / 4) + (i * TN + j) / 4 * TEAM);
                 acc[i][j] += v.x, acc[i][j + 1] += v.y;
                 acc[i][j + 2] += v.z, acc[i][j + 3] += v.w;
             }
 #endif
 
-            /* Epilogue: out is [rows][KS], so a row's place needs no division. */
+    if (team > 0) return;
+        /* Epilogue: out is [rows][KS], so a row's place needs no division. */
 #pragma unroll
     for (int j = 0; j < TN; j += 4) {
         const u32 k = tile_n * BN + n0 + j / 4 * COL_GAP;

@@ -29,6 +29,22 @@ void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple
                 out[(tap * (size_t)op->in.cs + c) * row + k] = w[(k * c_count + c) * taps + tap];
 }
 
+size_t lap_pack_rcs_k_bytes(const lap_op *op, size_t k_multiple) {
+    size_t rows = taps_of(op) * (size_t)op->in.c;
+    return rows * round_up((size_t)op->out.cs, k_multiple) * sizeof(float);
+}
+
+void lap_pack_rcs_k(const lap_op *op, size_t k_multiple, const float *w, float *out) {
+    size_t r_count = (size_t)op->r, s_count = (size_t)op->s, c_count = (size_t)op->in.c;
+    size_t row = round_up((size_t)op->out.cs, k_multiple);
+    memset(out, 0, lap_pack_rcs_k_bytes(op, k_multiple));
+    for (size_t k = 0; k < (size_t)op->out.c; k++)
+        for (size_t c = 0; c < c_count; c++)
+            for (size_t r = 0; r < r_count; r++)
+                for (size_t s = 0; s < s_count; s++)
+                    out[((r * c_count + c) * s_count + s) * row + k] = *w++;
+}
+
 size_t lap_pack_ks_cs_bytes(const lap_op *op) {
     return (size_t)op->out.cs * (size_t)op->in.cs * sizeof(float);
 }

@@ -13,6 +13,10 @@ size_t lap_pack_depth_k_bytes(const lap_op *op, size_t depth_multiple, size_t k_
 void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple, const float *w,
                       float *out);
 
+/* [K][C][R][S] to [R][C][S][K], K (its stride) rounded up to k_multiple. */
+size_t lap_pack_rcs_k_bytes(const lap_op *op, size_t k_multiple);
+void lap_pack_rcs_k(const lap_op *op, size_t k_multiple, const float *w, float *out);
+
 /* [K][C] to [KS][CS]. */
 size_t lap_pack_ks_cs_bytes(const lap_op *op);
 void lap_pack_ks_cs(const lap_op *op, const float *w, float *out);

@@ -10,6 +10,8 @@
  * in accepts(), so only rows that compete for a device need an order between them. */
 static const lap_kernel_row *const rows[] = {
     /* convolution */
+    &lap_row_stem_g,
+    &lap_row_conv_igemm_ds,
     &lap_row_conv_igemm,
     &lap_row_conv_winograd_v,
     &lap_row_conv_direct_v,
@@ -20,6 +22,7 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_maxpool_v,
     &lap_row_maxpool_naive,
     /* average pool */
+    &lap_row_pool_fc_g,
     &lap_row_avgpool_g,
     &lap_row_avgpool_v,
     &lap_row_avgpool_naive,

@@ -10,8 +10,11 @@ extern const lap_kernel_row lap_row_conv_naive, lap_row_maxpool_naive, lap_row_a
     lap_row_fc_naive;
 
 /* rows_gpu.c: tiled kernels for GPUs, both languages. */
-extern const lap_kernel_row lap_row_conv_igemm, lap_row_maxpool_g, lap_row_avgpool_g,
-    lap_row_fc_igemm, lap_row_fc_g;
+extern const lap_kernel_row lap_row_conv_igemm, lap_row_conv_igemm_ds, lap_row_maxpool_g,
+    lap_row_avgpool_g, lap_row_fc_igemm, lap_row_fc_g;
+
+/* rows_gpu_fused.c: pairs of ops for GPUs, both languages. */
+extern const lap_kernel_row lap_row_stem_g, lap_row_pool_fc_g;
 
 /* rows_cpu.c: explicit vectors for CPUs, OpenCL. */
 extern const lap_kernel_row lap_row_conv_direct_v, lap_row_maxpool_v, lap_row_avgpool_v,
@@ -43,6 +46,16 @@ bool lap_row_grid_linear(const lap_case *c, uint64_t items, uint32_t local, lap_
 
 /* Floats in the vectors a CPU kernel is written with: 4, 8 or 16. */
 int lap_row_vector_width(const lap_device_info *device);
+
+/* Shared by the GPU rows (rows_gpu.c): whether rows for GPUs are meant for the device; whether it
+ * takes groups of that size with that much local memory; whether its compilers give a thread so few
+ * registers that tiles must be small. */
+bool lap_row_is_gpu(const lap_device_info *device);
+bool lap_row_group_fits(const lap_device_info *device, uint64_t threads, uint64_t local_bytes);
+bool lap_row_small_registers(const lap_device_info *device);
+
+/* Multiprocessors guessed when the API does not tell. */
+#define LAP_ROW_UNITS_UNKNOWN 32
 
 /* ceil(a / b), b > 0 */
 uint64_t lap_row_ceil_div(uint64_t a, uint64_t b);

@@ -11,17 +11,15 @@
 
 /* ---- conv_igemm: what a parameter vector means ---------------------------------------------- */
 
-enum { BM, BN, BK, TM, TN, SPLITK, IGEMM_TUNABLES };
+enum { BM, BN, BK, TM, TN, SPLITK, TEAMS, IGEMM_TUNABLES };
 
-/* Multiprocessors guessed when the API does not tell. */
-#define UNITS_UNKNOWN 32
 #define LOCAL_UNKNOWN 32768
 #define LOCAL_MOST 49152  /* static arrays cannot be larger on any device known */
 #define FC_IGEMM_BATCH 32 /* from here on a matrix product beats a product with a vector */
 
 typedef struct igemm {
-    uint64_t rows, tiles, slices; /* rows: output pixels of all images */
-    uint32_t threads, local_bytes, split;
+    uint64_t rows, tiles, slices;               /* rows: output pixels of all images */
+    uint32_t team, threads, local_bytes, split; /* team: threads of one */
 } igemm;
 
 static uint64_t depth_of(const lap_op *op) {
@@ -37,12 +35,16 @@ static igemm igemm_of(const lap_case *c) {
     g.tiles = lap_row_ceil_div(g.rows, (uint64_t)v[BM]) *
               lap_row_ceil_div((uint64_t)op->out.cs, (uint64_t)v[BN]);
     g.slices = lap_row_ceil_div(depth_of(op), (uint64_t)v[BK]);
-    g.threads = (uint32_t)((v[BM] / v[TM]) * (v[BN] / v[TN]));
-    g.local_bytes = (uint32_t)(2 * (v[BM] + v[BN]) * v[BK]) * (uint32_t)sizeof(float);
+    if (c->fusion == LAP_FUSE_DOWNSAMPLE)
+        g.slices += lap_row_ceil_div(depth_of(c->partner), (uint64_t)v[BK]);
+    g.team = (uint32_t)((v[BM] / v[TM]) * (v[BN] / v[TN]));
+    g.threads = g.team * (uint32_t)v[TEAMS];
+    int buffers = v[TEAMS] * 2 * (v[BM] + v[BN]) * v[BK], sums = (v[TEAMS] - 1) * v[BM] * v[BN];
+    g.local_bytes = (uint32_t)(buffers > sums ? buffers : sums) * (uint32_t)sizeof(float);
     return g;
 }
 
-static bool group_fits(const lap_device_info *device, uint64_t threads, uint64_t local_bytes) {
+bool lap_row_group_fits(const lap_device_info *device, uint64_t threads, uint64_t local_bytes) {
     uint64_t local = device->local_bytes ? device->local_bytes : LOCAL_UNKNOWN;
     if (local > LOCAL_MOST) local = LOCAL_MOST;
     if (local_bytes > local) return false;
@@ -50,12 +52,13 @@ static bool group_fits(const lap_device_info *device, uint64_t threads, uint64_t
     return !device->max_group_dim[0] || threads <= device->max_group_dim[0];
 }
 
-/* The kernel's assumptions: warps of 8 x 4 threads tile the group, and every thread fetches the
+/* The kernel's assumptions: warps of 8 x 4 threads tile a team, and every thread fetches the
  * same number of whole quads of both operands. */
 static bool shape_valid(const int *v, const igemm *g) {
-    int threads = (int)g->threads;
+    int threads = (int)g->team;
+    if (g->threads > 512) return false;
     if (v[BM] % 32 || v[BM] / v[TM] % 8 || v[BN] / v[TN] % 4) return false;
-    if (threads < 32 || threads > 512 || v[TM] * v[TN] > 128) return false;
+    if (threads < 32 || v[TM] * v[TN] > 128) return false;
     if (threads % (v[BK] / 4) || v[BM] * v[BK] / 4 % threads) return false;
     if (threads % (v[BN] / 4) || v[BN] * v[BK] / 4 % threads) return false;
     /* Quads in flight take registers beside the sums. */
@@ -67,11 +70,13 @@ static bool igemm_valid(const lap_case *c) {
     for (int i = 0; i < IGEMM_TUNABLES; i++)
         if (v[i] <= 0) return false;
     igemm g = igemm_of(c);
-    if (!shape_valid(v, &g) || !group_fits(c->device, g.threads, g.local_bytes)) return false;
-    if (g.split > g.slices) return false;
+    if (!shape_valid(v, &g) || !lap_row_group_fits(c->device, g.threads, g.local_bytes))
+        return false;
+    if (g.split * (uint32_t)v[TEAMS] > g.slices) return false;
     /* Offsets inside the images that a tile touches are 32-bit. */
     uint64_t images = (uint64_t)v[BM] / (g.rows / c->n) + 2;
     if (images * lap_tensor_stored(&c->op->in) > UINT32_MAX) return false;
+    if (c->partner && images * lap_tensor_stored(&c->partner->in) > UINT32_MAX) return false;
     /* A tile twice as wide as the output does half its work for nothing. */
     return v[BN] <= 32 || v[BN] < 2 * c->op->out.cs;
 }
@@ -104,7 +109,7 @@ static uint64_t resident_groups(const int *v, const igemm *g) {
 static double igemm_clocks(const lap_case *c, double share) {
     const int *v = c->params.value;
     igemm g = igemm_of(c);
-    uint64_t units = c->device->units ? c->device->units : UNITS_UNKNOWN;
+    uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     uint64_t busiest = lap_row_ceil_div(g.tiles * g.split, units); /* groups of one unit */
     uint64_t resident = resident_groups(v, &g);
     if (busiest < resident) resident = busiest;
@@ -121,12 +126,12 @@ static double igemm_clocks(const lap_case *c, double share) {
 /* Parts are for filling a device that whole tiles leave idle; beyond that they only cost memory. */
 static bool split_useful(const lap_case *c) {
     igemm g = igemm_of(c);
-    uint64_t units = c->device->units ? c->device->units : UNITS_UNKNOWN;
+    uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     return g.split == 1 || g.tiles * g.split <= units * resident_groups(c->params.value, &g);
 }
 
 /* Compilers that give a thread about 128 values keep 4 x 4 sums in registers, not 8 x 8. */
-static bool small_registers(const lap_device_info *device) {
+bool lap_row_small_registers(const lap_device_info *device) {
     return strstr(device->vendor, "Intel") != NULL;
 }
 
@@ -134,14 +139,14 @@ static void igemm_defaults(const lap_case *c, lap_params *params) {
     lap_case trial = *c;
     double best = 0;
     /* What every device accepts: 64 threads, 8 KiB. */
-    *params =
-        (lap_params){.value = {[BM] = 32, [BN] = 32, [BK] = 16, [TM] = 4, [TN] = 4, [SPLITK] = 1}};
+    *params = (lap_params){
+        .value = {[BM] = 32, [BN] = 32, [BK] = 16, [TM] = 4, [TN] = 4, [SPLITK] = 1, [TEAMS] = 1}};
     for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
         const struct tile *tile = &tiles[t];
-        if (small_registers(c->device) && tile->tm * tile->tn > 16) continue;
+        if (lap_row_small_registers(c->device) && tile->tm * tile->tn > 16) continue;
         for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
             trial.params = (lap_params){
-                .value = {tile->bm, tile->bn, tile->bk, tile->tm, tile->tn, splits[s]}};
+                .value = {tile->bm, tile->bn, tile->bk, tile->tm, tile->tn, splits[s], 1}};
             if (!igemm_valid(&trial) || !split_useful(&trial)) continue;
             double clocks = igemm_clocks(&trial, tile->share);
             if (best > 0 && !(clocks < best)) continue;
@@ -153,13 +158,13 @@ static void igemm_defaults(const lap_case *c, lap_params *params) {
 
 /* ---- conv_igemm: the row's other functions -------------------------------------------------- */
 
-static bool is_gpu(const lap_device_info *device) {
+bool lap_row_is_gpu(const lap_device_info *device) {
     return device->type == LAP_DEVICE_GPU || device->type == LAP_DEVICE_ACCELERATOR;
 }
 
 static bool igemm_accepts(const lap_case *c) {
     const lap_op *op = c->op;
-    if (!is_gpu(c->device) || !group_fits(c->device, 64, 8192)) return false;
+    if (!lap_row_is_gpu(c->device) || !lap_row_group_fits(c->device, 64, 8192)) return false;
     if (op->kind == LAP_OP_FC) return op->in.h * op->in.w == 1 && c->n >= FC_IGEMM_BATCH;
     return op->r <= 16 && op->s <= 16;
 }
@@ -173,12 +178,24 @@ static bool igemm_grid(const lap_case *c, lap_grid *grid) {
 
 static size_t igemm_packed_bytes(const lap_case *c) {
     const int *v = c->params.value;
-    return lap_pack_depth_k_bytes(c->op, (size_t)v[BK], (size_t)v[BN]);
+    size_t bytes = lap_pack_depth_k_bytes(c->op, (size_t)v[BK], (size_t)v[BN]);
+    if (c->fusion == LAP_FUSE_DOWNSAMPLE)
+        bytes += lap_pack_depth_k_bytes(c->partner, (size_t)v[BK], (size_t)v[BN]);
+    return bytes;
 }
 
 static void igemm_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
     const int *v = c->params.value;
     lap_pack_depth_k(c->op, (size_t)v[BK], (size_t)v[BN], weights->w, out);
+}
+
+/* The partner's depth follows the op's. */
+static void igemm_pack_fused(const lap_case *c, const lap_op_weights *weights,
+                             const lap_op_weights *partner, void *out) {
+    const int *v = c->params.value;
+    size_t own = lap_pack_depth_k_bytes(c->op, (size_t)v[BK], (size_t)v[BN]) / sizeof(float);
+    igemm_pack(c, weights, out);
+    lap_pack_depth_k(c->partner, (size_t)v[BK], (size_t)v[BN], partner->w, (float *)out + own);
 }
 
 /* One ticket counter a tile, then the partial sums. */
@@ -197,19 +214,30 @@ static uint64_t igemm_scratch_bytes(const lap_case *c) {
                  [BK] = {"BK", 3, {8, 16, 32}},                                                    \
                  [TM] = {"TM", 3, {4, 8, 16}},                                                     \
                  [TN] = {"TN", 2, {4, 8}},                                                         \
-                 [SPLITK] = {"SPLITK", 12, {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32}}},            \
+                 [SPLITK] = {"SPLITK", 12, {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32}},             \
+                 [TEAMS] = {"TEAMS", 4, {1, 2, 4, 8}}},                                            \
     .tunable_count = IGEMM_TUNABLES,                                                               \
-    .stages = {LAP_ROW_STAGE_KERNEL("conv_igemm", igemm_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,    \
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_igemm", igemm_grid, 9, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,    \
                                     LAP_ROLE_BIAS, LAP_ROLE_RESIDUAL, LAP_ROLE_OUT,                \
-                                    LAP_ROLE_SCRATCH, LAP_ROLE_N, LAP_ROLE_FLAGS)},                \
+                                    LAP_ROLE_SCRATCH, LAP_ROLE_IN2, LAP_ROLE_N, LAP_ROLE_FLAGS)},  \
     .stage_count = 1, .accepts = igemm_accepts, .defaults = igemm_defaults, .valid = igemm_valid,  \
-    .packed_bytes = igemm_packed_bytes, .pack = igemm_pack, .scratch_bytes = igemm_scratch_bytes,  \
+    .packed_bytes = igemm_packed_bytes, .scratch_bytes = igemm_scratch_bytes,                      \
     .scratch_zeroed = true
 
 const lap_kernel_row lap_row_conv_igemm = {
     .id = "conv_igemm",
     .about = "implicit matrix product, tiles in local memory, optionally split along the depth",
     .kind = LAP_OP_CONV,
+    .pack = igemm_pack,
+    IGEMM_COMMON,
+};
+
+const lap_kernel_row lap_row_conv_igemm_ds = {
+    .id = "conv_igemm_ds",
+    .about = "conv_igemm with the residual's 1x1 convolution as more depth",
+    .kind = LAP_OP_CONV,
+    .fusion = LAP_FUSE_DOWNSAMPLE,
+    .pack_fused = igemm_pack_fused,
     IGEMM_COMMON,
 };
 
@@ -217,6 +245,7 @@ const lap_kernel_row lap_row_fc_igemm = {
     .id = "fc_igemm",
     .about = "conv_igemm on images of one pixel, for large batches",
     .kind = LAP_OP_FC,
+    .pack = igemm_pack,
     IGEMM_COMMON,
 };
 
@@ -238,7 +267,7 @@ static bool grid_of(const lap_case *c, uint64_t groups, uint64_t rows, uint32_t 
 }
 
 static bool maxpool_accepts(const lap_case *c) {
-    return is_gpu(c->device) && group_fits(c->device, MAXPOOL_GROUP, 0);
+    return lap_row_is_gpu(c->device) && lap_row_group_fits(c->device, MAXPOOL_GROUP, 0);
 }
 
 static bool maxpool_grid(const lap_case *c, lap_grid *grid) {
@@ -265,11 +294,11 @@ static uint32_t avgpool_threads(const lap_case *c) {
 
 static bool avgpool_valid(const lap_case *c) {
     uint32_t threads = avgpool_threads(c);
-    return c->params.value[0] > 0 && group_fits(c->device, threads, threads * 16);
+    return c->params.value[0] > 0 && lap_row_group_fits(c->device, threads, threads * 16);
 }
 
 static bool avgpool_accepts(const lap_case *c) {
-    return is_gpu(c->device) && group_fits(c->device, 64, 1024);
+    return lap_row_is_gpu(c->device) && lap_row_group_fits(c->device, 64, 1024);
 }
 
 static void avgpool_defaults(const lap_case *c, lap_params *params) {
@@ -307,11 +336,13 @@ static bool fc_valid(const lap_case *c) {
     const int *v = c->params.value;
     if (v[LANES] <= 0 || v[OUTPUTS] <= 0 || v[IMAGES] <= 0) return false;
     uint64_t threads = (uint64_t)(v[LANES] * v[OUTPUTS]);
-    return threads >= 32 && group_fits(c->device, threads, threads * (uint64_t)v[IMAGES] * 4);
+    return threads >= 32 &&
+           lap_row_group_fits(c->device, threads, threads * (uint64_t)v[IMAGES] * 4);
 }
 
 static bool fc_accepts(const lap_case *c) {
-    return is_gpu(c->device) && c->op->in.h * c->op->in.w == 1 && group_fits(c->device, 64, 2048);
+    return lap_row_is_gpu(c->device) && c->op->in.h * c->op->in.w == 1 &&
+           lap_row_group_fits(c->device, 64, 2048);
 }
 
 static void fc_defaults(const lap_case *c, lap_params *params) {

@@ -1,5 +1,6 @@
 /* Enumerates builds. Compiles nothing. */
 #include "variants.h"
+#include "plan/internal.h"
 
 #include "kernel/tools.h"
 
@@ -101,12 +102,21 @@ static bool add(variants *out, const lap_kernel_row *row, const lap_case *c, boo
     return true;
 }
 
-/* The case of a row on an op, on the GPU or else on a CPU; false when it runs on neither. */
-static bool accepted(const lap_kernel_row *row, const lap_op *op, uint64_t n,
+/* The case of a row on an op, fused as the row wants, on the GPU or else on a CPU; false when it
+ * runs on neither. */
+static bool accepted(const lap_kernel_row *row, const lap_net *net, int index, uint64_t n,
                      const lap_device_info *gpu, const lap_device_info *cpu, lap_case *c) {
+    const lap_op *op = &net->ops[index], *partner = NULL;
+    lap_fusion fusion = LAP_FUSE_NONE;
+    if (row->fusion != LAP_FUSE_NONE) partner = plan_partner(net, index, &fusion);
     const lap_device_info *both[] = {gpu, cpu};
     for (int i = 0; i < 2; i++) {
-        *c = (lap_case){.op = op, .device = both[i], .precision = LAP_FP32, .n = n};
+        *c = (lap_case){.op = op,
+                        .fusion = fusion,
+                        .partner = partner,
+                        .device = both[i],
+                        .precision = LAP_FP32,
+                        .n = n};
         for (int p = 0; p < LAP_PRECISION_COUNT; p++)
             if (row->precisions & 1u << p) {
                 c->precision = (lap_precision)p;
@@ -164,7 +174,7 @@ bool variants_defaults(const lap_device_info *gpu, variants *out) {
         for (int o = 0; o < net->op_count && ok; o++)
             for (size_t b = 0; b < BATCHES && ok; b++) {
                 lap_case c;
-                if (accepted(list[r], &net->ops[o], batches[b], gpu, &cpu, &c))
+                if (accepted(list[r], net, o, batches[b], gpu, &cpu, &c))
                     ok = add(out, list[r], &c, true);
             }
     lap_net_free(net);
@@ -208,8 +218,7 @@ bool variants_space(const lap_device_info *gpu, size_t most, variants *out) {
         /* From the back: wide layers, where no tile is refused for being too wide. */
         for (int o = net->op_count - 1; o >= 0; o--) {
             lap_case c;
-            if (!accepted(list[r], &net->ops[o], 256, gpu, &cpu, &c) || !list[r]->tunable_count)
-                continue;
+            if (!accepted(list[r], net, o, 256, gpu, &cpu, &c) || !list[r]->tunable_count) continue;
             ok = space_of(list[r], &c, most, out);
             break;
         }

@@ -17,18 +17,27 @@ typedef struct shape {
     lap_op_kind kind;
     int n, c, h, w, k, r, s, stride, pad;
     bool relu, residual;
+    /* Window of the max-pool (step 2, border 1), input channels of the 1x1 convolution (step 2), or
+     * outputs of the layer. */
+    lap_fusion fusion;
+    int size2;
 } shape;
 
+#define ALONE LAP_FUSE_NONE, 0
+
 static const shape shapes[] = {
-    {LAP_OP_CONV, 2, 5, 4, 3, 6, 3, 3, 1, 1, true, true},
-    {LAP_OP_CONV, 1, 16, 5, 5, 36, 3, 3, 2, 1, false, false},
-    {LAP_OP_CONV, 1, 3, 9, 7, 16, 7, 7, 2, 3, true, false},
-    {LAP_OP_CONV, 2, 16, 5, 4, 20, 1, 1, 2, 0, false, true},
-    {LAP_OP_MAXPOOL, 2, 6, 5, 4, 6, 3, 3, 2, 1, false, false},
-    {LAP_OP_AVGPOOL, 2, 10, 3, 3, 10, 3, 3, 1, 0, false, false},
-    {LAP_OP_AVGPOOL, 1, 16, 5, 4, 16, 5, 4, 1, 0, false, false},
-    {LAP_OP_FC, 3, 18, 1, 1, 7, 1, 1, 1, 0, false, false},
-    {LAP_OP_FC, 33, 34, 1, 1, 10, 1, 1, 1, 0, false, false},
+    {LAP_OP_CONV, 2, 5, 4, 3, 6, 3, 3, 1, 1, true, true, ALONE},
+    {LAP_OP_CONV, 1, 16, 5, 5, 36, 3, 3, 2, 1, false, false, ALONE},
+    {LAP_OP_CONV, 1, 3, 9, 7, 16, 7, 7, 2, 3, true, false, ALONE},
+    {LAP_OP_CONV, 2, 16, 5, 4, 20, 1, 1, 2, 0, false, true, ALONE},
+    {LAP_OP_MAXPOOL, 2, 6, 5, 4, 6, 3, 3, 2, 1, false, false, ALONE},
+    {LAP_OP_AVGPOOL, 2, 10, 3, 3, 10, 3, 3, 1, 0, false, false, ALONE},
+    {LAP_OP_AVGPOOL, 1, 16, 5, 4, 16, 5, 4, 1, 0, false, false, ALONE},
+    {LAP_OP_FC, 3, 18, 1, 1, 7, 1, 1, 1, 0, false, false, ALONE},
+    {LAP_OP_FC, 33, 34, 1, 1, 10, 1, 1, 1, 0, false, false, ALONE},
+    {LAP_OP_CONV, 2, 3, 13, 11, 10, 7, 7, 2, 3, true, false, LAP_FUSE_MAXPOOL, 3},
+    {LAP_OP_CONV, 2, 10, 4, 3, 20, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 6},
+    {LAP_OP_AVGPOOL, 3, 34, 3, 3, 34, 3, 3, 1, 0, false, false, LAP_FUSE_FC, 7},
 };
 
 typedef struct rig {
@@ -64,6 +73,26 @@ static lap_op make_op(const shape *s) {
     return op;
 }
 
+static lap_op make_partner(const shape *s, const lap_op *op) {
+    lap_op p = {.name = "partner", .residual = -1, .r = 1, .s = 1, .stride = 2, .in = op->out};
+    p.out = op->out;
+    if (s->fusion == LAP_FUSE_MAXPOOL) {
+        p.kind = LAP_OP_MAXPOOL;
+        p.r = p.s = s->size2;
+        p.pad = 1;
+        p.out.h = (op->out.h + 2 - p.r) / 2 + 1;
+        p.out.w = (op->out.w + 2 - p.s) / 2 + 1;
+    } else if (s->fusion == LAP_FUSE_DOWNSAMPLE) {
+        p.kind = LAP_OP_CONV;
+        p.in = (lap_tensor){s->size2, 2 * op->out.h - 1, 2 * op->out.w, (s->size2 + 3) / 4 * 4};
+    } else {
+        p.kind = LAP_OP_FC;
+        p.stride = 1;
+        p.out = (lap_tensor){s->size2, 1, 1, (s->size2 + 3) / 4 * 4};
+    }
+    return p;
+}
+
 /* Written, not filled: Oclgrind takes filled memory for uninitialised. */
 static lap_buffer *upload(rig *r, const void *data, size_t bytes) {
     lap_buffer *buffer;
@@ -81,20 +110,31 @@ static lap_buffer *zeros(rig *r, size_t bytes) {
     return buffer;
 }
 
+static lap_op_weights zero_weights(const lap_op *op) {
+    lap_op_weights w = {.w_count = (size_t)lap_op_weight_count(op), .k = (size_t)op->out.c};
+    w.w = calloc(w.w_count + 1, sizeof(float));
+    w.bias = calloc(w.k, sizeof(float));
+    if (!w.w || !w.bias) exit(1);
+    return w;
+}
+
 static lap_buffer *packed_weights(rig *r, const lap_kernel_row *row, const lap_case *c) {
     if (!row->packed_bytes) return NULL;
-    lap_op_weights w = {.w_count = (size_t)lap_op_weight_count(c->op), .k = (size_t)c->op->out.c};
-    w.w = calloc(w.w_count, sizeof(float));
-    w.bias = calloc(w.k, sizeof(float));
+    lap_op_weights w = zero_weights(c->op), w2 = zero_weights(c->partner ? c->partner : c->op);
     size_t bytes = row->packed_bytes(c);
     void *packed = malloc(bytes);
-    if (!w.w || !w.bias || !packed) exit(1);
-    row->pack(c, &w, packed);
+    if (!packed) exit(1);
+    if (c->partner)
+        row->pack_fused(c, &w, &w2, packed);
+    else
+        row->pack(c, &w, packed);
     lap_buffer *buffer = zeros(r, bytes);
     if (lap_buffer_write(r->queue, buffer, 0, packed, bytes, &r->err) != LAP_OK) fail(r, "weights");
     free(packed);
     free(w.w);
     free(w.bias);
+    free(w2.w);
+    free(w2.bias);
     return buffer;
 }
 
@@ -106,7 +146,8 @@ static void launch(rig *r, const lap_kernel_row *row, const lap_case *c, const l
                        defines, count};
     lap_kernel *kernel;
     if (lap_kernel_build(r->device, &build, &kernel, &r->err) != LAP_OK) fail(r, row->id);
-    int flags = (c->op->relu ? LAP_FLAG_RELU : 0) | (c->op->residual >= 0 ? LAP_FLAG_RESIDUAL : 0);
+    int flags =
+        (c->op->relu ? LAP_FLAG_RELU : 0) | (buffers[LAP_ROLE_RESIDUAL] ? LAP_FLAG_RESIDUAL : 0);
     lap_arg args[LAP_MAX_ROLES] = {0};
     for (int i = 0; i < stage->role_count; i++) {
         lap_role role = stage->roles[i];
@@ -129,14 +170,20 @@ static void launch(rig *r, const lap_kernel_row *row, const lap_case *c, const l
 
 static void run_row(rig *r, const lap_kernel_row *row, const lap_case *c) {
     lap_buffer *buffers[LAP_ROLE_FLAGS + 1] = {0};
+    bool partner_writes = c->fusion == LAP_FUSE_MAXPOOL || c->fusion == LAP_FUSE_FC;
+    const lap_tensor *to = partner_writes ? &c->partner->out : &c->op->out;
     size_t n = (size_t)c->n, in = n * (size_t)lap_tensor_stored(&c->op->in) * sizeof(float);
-    size_t out = n * (size_t)lap_tensor_stored(&c->op->out) * sizeof(float);
+    size_t out = n * (size_t)lap_tensor_stored(to) * sizeof(float);
     uint64_t scratch = row->scratch_bytes ? row->scratch_bytes(c) : 0;
     buffers[LAP_ROLE_IN] = zeros(r, in);
     buffers[LAP_ROLE_OUT] = zeros(r, out);
-    if (c->op->residual >= 0) buffers[LAP_ROLE_RESIDUAL] = zeros(r, out);
+    if (c->fusion == LAP_FUSE_DOWNSAMPLE)
+        buffers[LAP_ROLE_IN2] =
+            zeros(r, n * (size_t)lap_tensor_stored(&c->partner->in) * sizeof(float));
+    else if (c->op->residual >= 0)
+        buffers[LAP_ROLE_RESIDUAL] = zeros(r, out);
     buffers[LAP_ROLE_WEIGHTS] = packed_weights(r, row, c);
-    buffers[LAP_ROLE_BIAS] = zeros(r, (size_t)c->op->out.cs * sizeof(float));
+    buffers[LAP_ROLE_BIAS] = zeros(r, (size_t)to->cs * sizeof(float));
     if (scratch) buffers[LAP_ROLE_SCRATCH] = zeros(r, (size_t)scratch);
     for (int s = 0; s < row->stage_count; s++)
         if (row->stages[s].kind == LAP_STAGE_KERNEL) launch(r, row, c, &row->stages[s], buffers);
@@ -161,8 +208,12 @@ static void run_all(rig *r, lap_device_type type, bool split) {
     r->info.simd_width = type == LAP_DEVICE_GPU ? 32 : 8;
     for (size_t i = 0; i < count; i++)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-            lap_op op = make_op(&shapes[s]);
-            lap_case c = {.op = &op, .device = &r->info, .n = (uint64_t)shapes[s].n};
+            lap_op op = make_op(&shapes[s]), partner = make_partner(&shapes[s], &op);
+            lap_case c = {.op = &op,
+                          .fusion = shapes[s].fusion,
+                          .partner = shapes[s].fusion ? &partner : NULL,
+                          .device = &r->info,
+                          .n = (uint64_t)shapes[s].n};
             if (rows[i]->naive && type == LAP_DEVICE_GPU) continue; /* the same on both */
             if (!lap_kernel_can_run(rows[i], &c, true)) continue;
             rows[i]->defaults(&c, &c.params);
