@@ -27,7 +27,7 @@ typedef struct lap_runner {
     lap_meter *meter;
     bool (*interrupted)(void *context);
     const char *logits_path; /* where to write the logits of the first row; NULL for nowhere */
-    double rewarm_s; /* untimed runs before each block of rows that take turns; 0: 0.05 s */
+    double rewarm_s;         /* untimed runs before each block of rows that take turns; 0: 0.05 s */
     /* private */
     lap_net *net;
     lap_weights *weights;

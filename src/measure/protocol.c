@@ -267,7 +267,9 @@ lap_status lap_latency_begin(lap_latency_run *run, const lap_workload *workload,
     snprintf(out->stop, sizeof out->stop, "%s", noise ? "relative_noise" : "fixed");
     out->noise_target = noise ? options->noise_target : 0;
     LAP_TRY(lap_latency_warm_up(run, err));
-    return options->passes_auto ? lap_latency_calibrate(run, resolution(run), err) : LAP_OK;
+    /* What is prepared before a sample, a cold cache say, is gone after its first pass. */
+    if (!options->passes_auto || options->prepare) return LAP_OK;
+    return lap_latency_calibrate(run, resolution(run), err);
 }
 
 lap_status lap_latency_end(lap_latency_run *run, lap_status status, lap_error *err) {

@@ -31,9 +31,19 @@ static const struct {
     {"rows.latency",
      "n mean_s std_s min_s p50_s p90_s p95_s p99_s max_s samples_s ; clock clock_reason planned "
      "warmup_n warmup_s bad_stamps impossible_spans interrupted mad_s mean_ci_s p50_ci_s "
-     "autocorrelation ci_widening outliers_low outliers_high starred drift split comparable "
+     "autocorrelation mean_ci_widening p50_ci_widening outliers_low outliers_high starred drift "
+     "split comparable "
      "passes_per_sample passes_reason stop ended noise_target relative_noise order blocks timed_s "
      "burn_in_s warmup_steady warmup_first_ratio"},
+    {"rows.latency.drift", "rho p relative"},
+    {"rows.latency.split", "share low_s high_s upper_part"},
+    {"rows.timer",
+     "claimed_s measured_s host_s empty_device_s empty_wall_s empty_submit_s bad_stamps"},
+    {"devices", "selector name timer"},
+    {"rows.telemetry", "source samples seconds clock_min_mhz clock_mean_mhz clock_max_mhz "
+                       "memory_clock_mhz temperature_c power_w energy_per_image_j throttled_share "
+                       "throttle_reasons persistence ecc other_processes"},
+    {"rows.verdict", "word reason advice"},
     {"rows.spans",
      "submit_s wall_s device_s ; submit_mean_s submit_std_s wall_mean_s wall_std_s device_mean_s "
      "device_std_s submit_samples_s wall_samples_s device_samples_s at_samples_s"},

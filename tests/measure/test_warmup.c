@@ -242,6 +242,11 @@ static void passes_by_rule(void **state) {
     assert_int_equal(lap_passes_needed(0, 0, 1e-6, why, sizeof why), 1);
 }
 
+static lap_status prepare(void *context, lap_error *err) {
+    (void)context, (void)err;
+    return LAP_OK;
+}
+
 static void coarse_timer_gets_passes(void **state) {
     (void)state;
     script s = new_script(constant);
@@ -255,6 +260,13 @@ static void coarse_timer_gets_passes(void **state) {
     assert_true(fabs(l.stats.mean.value - 20e-6) < 1e-12); /* of one pass */
     assert_true(fabs(l.wall.mean.value - (20e-6 + 5e-5 / 50)) < 1e-12);
     lap_latency_free(&l);
+    s = new_script(constant);
+    s.tick = 1e-6;
+    o.prepare = prepare; /* a cold cache serves one pass */
+    assert_int_equal(measure(&s, o, &l), LAP_OK);
+    assert_int_equal(l.passes, 1);
+    lap_latency_free(&l);
+    o.prepare = NULL;
     s = new_script(constant);
     s.tick = 1e-6;
     o.passes_auto = false;
