@@ -227,10 +227,7 @@ static lap_status copy_with(probe *p, lap_buffer *from, lap_buffer *to, lap_opti
                             lap_error *err) {
     lap_device *device = lap_queue_device(p->queue);
     const lap_device_info *info = lap_device_get_info(device);
-    bool cpu = info->type == LAP_DEVICE_CPU;
     int v = lap_tool_vector(info, 4);
-    lap_define defines[] = {{"V", v}, {"CHUNKED", cpu}};
-    LAP_TRY(lap_tool_build(device, "stream_copy", "stream_copy", defines, 2, &p->kernel, err));
     set_grid(p, info, group_size(info, p->kernel, GROUP));
     size_t bytes = lap_buffer_bytes(from);
     int32_t n = (int32_t)(bytes / ((size_t)v * sizeof(float)));
@@ -254,12 +251,22 @@ static lap_status copy_with(probe *p, lap_buffer *from, lap_buffer *to, lap_opti
     return LAP_OK;
 }
 
+/* Before the memory is taken: without a kernel there is no use for it. */
+static lap_status build_copy(probe *p, lap_error *err) {
+    lap_device *device = lap_queue_device(p->queue);
+    const lap_device_info *info = lap_device_get_info(device);
+    lap_define defines[] = {{"V", lap_tool_vector(info, 4)},
+                            {"CHUNKED", info->type == LAP_DEVICE_CPU}};
+    return lap_tool_build(device, "stream_copy", "stream_copy", defines, 2, &p->kernel, err);
+}
+
 static lap_status copy_of(lap_queue *queue, size_t bytes, const char *what, lap_ceilings *out,
                           lap_optional *rate, lap_error *err) {
     lap_device *device = lap_queue_device(queue);
     probe p = {.queue = queue};
     lap_buffer *from = NULL, *to = NULL;
     lap_status status = lap_timing_open(queue, &p.timing, err);
+    if (status == LAP_OK) status = build_copy(&p, err);
     if (status == LAP_OK) status = lap_buffer_new(device, bytes, &from, err);
     if (status == LAP_OK) status = lap_buffer_new(device, bytes, &to, err);
     if (status == LAP_OK) status = copy_with(&p, from, to, rate, err);

@@ -72,7 +72,8 @@ static void compile(const variant *v, const char *arch) {
         printf("%s: %s %s: %s\n", arch, v->stem, v->options, err.message);
         return;
     }
-    if (v->is_default && strcmp(arch, archs[0]) == 0) {
+    /* Tools have no row; sin and cos keep a small array for huge arguments. */
+    if (v->row && v->is_default && strcmp(arch, archs[0]) == 0) {
         long frame = frame_bytes(image, bytes);
         if (frame != 0) {
             atomic_fetch_add(&failed, 1);
