@@ -51,7 +51,7 @@
 #define POOL_Q 8 /* output width */
 #endif
 #ifndef TM
-#define TM 8 /* columns of a thread, a multiple of 4 */
+#define TM 8 /* columns of a thread, even; times STRIDE a multiple of 4 */
 #endif
 #ifndef TN
 #define TN 4 /* channels of a thread: 4 or 8 */

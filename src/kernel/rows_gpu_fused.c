@@ -44,7 +44,7 @@ static bool stem_valid(const lap_case *c) {
     const int *v = c->params.value;
     for (int i = 0; i < STEM_TUNABLES; i++)
         if (v[i] <= 0) return false;
-    if (v[TM] % 4 || v[TN] % 4 || v[TM] * v[TN] > 64) return false;
+    if (v[TM] % 2 || v[TM] * c->op->stride % 4 || v[TN] % 4 || v[TM] * v[TN] > 64) return false;
     stem g = stem_of(c);
     if (g.threads < 32 || g.threads > 512) return false;
     if (!lap_row_group_fits(c->device, g.threads, g.local_bytes)) return false;
@@ -55,8 +55,9 @@ static bool stem_valid(const lap_case *c) {
 
 /* What defaults choose from. */
 static const int stem_shapes[][4] = {
-    {8, 4, 14, 16}, {8, 4, 16, 16}, {8, 4, 8, 16}, {8, 4, 28, 8}, {8, 4, 14, 8}, {8, 4, 4, 16},
-    {4, 4, 28, 8},  {4, 4, 28, 4},  {4, 4, 14, 8}, {4, 4, 7, 16}, {4, 4, 8, 4},  {8, 4, 8, 8},
+    {14, 4, 8, 16}, {8, 4, 14, 16}, {8, 4, 16, 16}, {8, 4, 8, 16}, {8, 4, 28, 8},
+    {8, 4, 14, 8},  {8, 4, 4, 16},  {4, 4, 28, 8},  {4, 4, 28, 4}, {4, 4, 14, 8},
+    {4, 4, 7, 16},  {4, 4, 8, 4},   {8, 4, 8, 8},
 };
 static const int stem_bands[] = {1, 2, 4, 7, 14, 28};
 
@@ -130,7 +131,7 @@ const lap_kernel_row lap_row_stem_g = {
     .kind = LAP_OP_CONV,
     .fusion = LAP_FUSE_MAXPOOL,
     .precisions = LAP_ROW_FP32,
-    .tunables = {[TM] = {"TM", 2, {4, 8}},
+    .tunables = {[TM] = {"TM", 3, {4, 8, 14}},
                  [TN] = {"TN", 2, {4, 8}},
                  [XT] = {"XT", 7, {4, 7, 8, 14, 16, 28, 32}},
                  [CT] = {"CT", 4, {2, 4, 8, 16}},
