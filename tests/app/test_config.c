@@ -413,7 +413,7 @@ static void test_shipped(void **state) {
             for (size_t k = 0; k < LAP_CONFIG_KEY_MAX && c->origin[k]; k++)
                 assert_non_null(strstr(c->origin[k], "default.ini:"));
             lap_config_free(defaults);
-        } else if (i == 3) {
+        } else if (!strcmp(shipped[i], "resnet18-1024x2048")) {
             assert_true(c->latency.warmup.count == 100 && c->latency.repetitions == 300);
             int h, w;
             lap_config_size(c, 0, &h, &w);
@@ -422,7 +422,7 @@ static void test_shipped(void **state) {
             assert_true(c->throughput.search_cost == 0 && c->latency.cache == LAP_CACHE_HOT);
             assert_true(lap_config_has_mode(c, LAP_RUN_LATENCY) &&
                         lap_config_has_mode(c, LAP_RUN_THROUGHPUT));
-        } else if (i == 4) {
+        } else if (!strcmp(shipped[i], "latency-10-300")) {
             assert_true(c->latency.warmup.count == 10 && c->latency.repetitions == 300);
             assert_true(c->throughput.search == LAP_SEARCH_BINARY && c->throughput.batches == 100);
             int h, w;
