@@ -99,7 +99,7 @@ says dumped.ini 'batch = 1,8'
 # ---- documents -----------------------------------------------------------------------------------
 # From the root, with a locale that writes 0,5: the kernels are inside, numbers stay numbers.
 expect 0 sh -c 'cd / && LC_ALL=de_DE.UTF-8 "$@"' - "$warmlap" run $quick $timing --layers \
-  --set run:modes=latency,throughput --set throughput:max_batch=2 --set throughput:batches=1 \
+  --set run:modes=latency,throughput --set throughput:max_batch=2 --set throughput:batches=1 --set throughput:search_cost=0 \
   --json - --csv "$dir/a.csv" --markdown "$dir/a.md"
 "$check" out || fail "--json -: standard output is not one JSON document"
 "$check" out --keys || fail "--json -: keys"
