@@ -171,37 +171,36 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 /* 16 bytes to shared memory without passing through registers; zeros if bytes is 0. */
 #define COPY16(to, from, bytes)                                                                    \
-    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),         \
-                     "r"(bytes)                                                                    \
-                     : "memory")
-#define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define COPY_WAIT(left) __asm__ volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
-#define WARP_BARRIER() __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory")
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)  \
+                 : "memory")
+#define COPY_COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
+#define COPY_WAIT(left) asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
+#define WARP_BARRIER() asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
 #define LOAD_MATRICES(d, from)                                                                     \
-    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"            \
-                     : "=r"((d)[0]), "=r"((d)[1]), "=r"((d)[2]), "=r"((d)[3])                      \
-                     : "r"(from)                                                                   \
-                     : "memory")
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"                \
+                 : "=r"((d)[0]), "=r"((d)[1]), "=r"((d)[2]), "=r"((d)[3])                          \
+                 : "r"(from)                                                                       \
+                 : "memory")
 #define MMA(c, a, b0, b1)                                                                          \
-    __asm__ volatile("mma.sync.aligned." MMA_TYPE                                                  \
-                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
-                     : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                      \
-                     : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
+    asm volatile("mma.sync.aligned." MMA_TYPE                                                      \
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                \
+                 : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                          \
+                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
 /* Two neighbouring stored elements from two floats and back. */
 #if PRECISION == 3
 #define PACK2(word, low, high)                                                                     \
-    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
 #define UNPACK2(word, low, high)                                                                   \
-    __asm__("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"          \
-            : "=f"(low), "=f"(high)                                                                \
-            : "r"(word))
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"              \
+        : "=f"(low), "=f"(high)                                                                    \
+        : "r"(word))
 #elif PRECISION == 4
 #define PACK2(word, low, high)                                                                     \
-    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
 #define UNPACK2(word, low, high)                                                                   \
     low = __uint_as_float((word) << 16), high = __uint_as_float((word)&0xffff0000u)
 #endif
-#define ROUND_TF32(v) __asm__("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
+#define ROUND_TF32(v) asm("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_mma(const void *__restrict__ in, const void *__restrict__ weights,
@@ -279,8 +278,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
     u32 tap = 0, tap_s = 0, shift = 0, a_buffer = 0;
     /* ldmatrix must find the zeros that this store leaves: no compiler may drop it. */
-    if (tid < 32)
-        __asm__ volatile("st.shared.u32 [%0], %1;" ::"r"(base + tid * 4), "r"(0) : "memory");
+    if (tid < 32) asm volatile("st.shared.u32 [%0], %1;" ::"r"(base + tid * 4), "r"(0) : "memory");
 #endif
 
     float acc[MI][NI][4];

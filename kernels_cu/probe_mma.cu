@@ -28,26 +28,26 @@ extern "C" __global__ void __launch_bounds__(32)
     const u32 lane = threadIdx.x;
     const u32 base = (u32)__cvta_generic_to_shared(shared);
     for (u32 i = lane; i < 48; i += 32)
-        __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(base + i * 16),
-                         "l"((const char *)in + i * 16)
-                         : "memory");
-    __asm__ volatile("cp.async.commit_group;" ::: "memory");
-    __asm__ volatile("cp.async.wait_group 0;" ::: "memory");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(base + i * 16),
+                     "l"((const char *)in + i * 16)
+                     : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
     u32 a0, a1, a2, a3, b0, b1;
     float c0 = 0.0f, c1 = 0.0f, c2 = 0.0f, c3 = 0.0f;
-    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(a0), "=r"(a1), "=r"(a2), "=r"(a3)
-                     : "r"(base + (lane & 15) * 32 + (lane >> 4) * 16)
-                     : "memory");
-    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-                     : "=r"(b0), "=r"(b1)
-                     : "r"(base + 512 + (lane & 7) * 32 + (lane >> 3 & 1) * 16)
-                     : "memory");
-    __asm__ volatile("mma.sync.aligned." MMA_TYPE
-                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                     : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-                     : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a0), "=r"(a1), "=r"(a2), "=r"(a3)
+                 : "r"(base + (lane & 15) * 32 + (lane >> 4) * 16)
+                 : "memory");
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(b0), "=r"(b1)
+                 : "r"(base + 512 + (lane & 7) * 32 + (lane >> 3 & 1) * 16)
+                 : "memory");
+    asm volatile("mma.sync.aligned." MMA_TYPE
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
     const u32 at = lane / 4 * 8 + lane % 4 * 2;
     out[at] = c0, out[at + 1] = c1, out[at + 64] = c2, out[at + 65] = c3;
 }
