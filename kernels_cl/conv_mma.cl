@@ -261,18 +261,6 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
     const u32 b_at = base + B_BASE + b_row * ROWB + ((EXCHANGE(b_row) ^ b_half) << 4);
 #if HALO
     u32 inside[MI]; /* bit r * S + s: that tap of the row lies inside its image */
-#pragma unroll
-    for (int i = 0; i < MI; i++) {
-        const u32 t = pixel0 + a_row + i * 16, pixel = t % (P * Q);
-        const int y = (int)(pixel / Q) - PAD, x = (int)(pixel % Q) - PAD;
-        u32 bits = 0;
-#pragma unroll
-        for (int r = 0; r < R; r++)
-#pragma unroll
-            for (int s = 0; s < S; s++)
-                bits |= (u32)(y + r) < H && (u32)(x + s) < W ? 1u << (r * S + s) : 0;
-        inside[i] = (row0 + a_row + i * 16 < rows ? bits : 0) | 1u << TAIL_TAP;
-    }
     u32 tap = 0, tap_s = 0, shift = 0, a_buffer = 0;
     /* ldmatrix must find the zeros that this store leaves: no compiler may drop it. */
     if (tid < 32)
@@ -365,6 +353,22 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
         }
 #endif
         COPY_COMMIT();
+#if HALO
+        if (step == 1 - STAGES) { /* while the first loads travel */
+#pragma unroll
+            for (int i = 0; i < MI; i++) {
+                const u32 t = pixel0 + a_row + i * 16, pixel = t % (P * Q);
+                const int y = (int)(pixel / Q) - PAD, x = (int)(pixel % Q) - PAD;
+                u32 bits = 0;
+#pragma unroll
+                for (int r = 0; r < R; r++)
+#pragma unroll
+                    for (int s = 0; s < S; s++)
+                        bits |= (u32)(y + r) < H && (u32)(x + s) < W ? 1u << (r * S + s) : 0;
+                inside[i] = (row0 + a_row + i * 16 < rows ? bits : 0) | 1u << TAIL_TAP;
+            }
+        }
+#endif
         if (step < 0) continue;
 
         u32 a_at[MI];
@@ -449,14 +453,48 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
                 acc[i][j][2] += v.z, acc[i][j][3] += v.w;
             }
 #endif
-    barrier(CLK_LOCAL_MEM_FENCE);
 
-    /* Epilogue, 16 rows of a warp at a time. out is [rows][KS], so a row's place needs no division.
-     */
-    __local float *stage = (__local float *)shared + warp * (16 * STAGE_ROW);
+            /* Epilogue, 16 rows of a warp at a time, 8 channels of a row a work-item. out is
+             * [rows][KS], so a row's place needs no division. Residuals are fetched 16 rows ahead.
+             */
 #define ROW_PIECES (WN / 8)
+#define ITEMS (16 * ROW_PIECES / 32)
+    const u32 at = lane % ROW_PIECES * 8, k = tile_n * BN + n0 + at;
+    const u64 row_first = row0 + m0 + lane / ROW_PIECES;
+    float add[8];
+#pragma unroll
+    for (int f = 0; f < 8; f++)
+        add[f] = k < KS ? bias[k + f] : 0.0f;
+#if TAILS == 0 && !LOGITS
+    const bool has_second = (flags & FLAG_RESIDUAL) != 0 && k < KS;
+    __global const uint4 *second_from =
+        (__global const uint4 *)((__global const char *)second + (row_first * KS + k) * ELEMENT);
+    uint4 ahead[ITEMS][ELEMENT / 2], now[ITEMS][ELEMENT / 2];
+#define FETCH_SECOND(i)                                                                            \
+    for (int e = 0; e < ITEMS; e++) {                                                              \
+        const u32 down = (i)*16 + e * (32 / ROW_PIECES);                                           \
+        if (has_second && row_first + down < rows)                                                 \
+            for (int f = 0; f < ELEMENT / 2; f++)                                                  \
+                ahead[e][f] = second_from[down * (KS * ELEMENT / 16) + f];                         \
+    }
+#pragma unroll
+    FETCH_SECOND(0)
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+    __local float *stage = (__local float *)shared + warp * (16 * STAGE_ROW);
 #pragma unroll
     for (int i = 0; i < MI; i++) {
+#if TAILS == 0 && !LOGITS
+#pragma unroll
+        for (int e = 0; e < ITEMS; e++)
+#pragma unroll
+            for (int f = 0; f < ELEMENT / 2; f++)
+                now[e][f] = ahead[e][f];
+        if (i + 1 < MI) {
+#pragma unroll
+            FETCH_SECOND(i + 1)
+        }
+#endif
         WARP_BARRIER();
 #pragma unroll
         for (int j = 0; j < NI; j++) {
@@ -467,41 +505,37 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
         }
         WARP_BARRIER();
 #pragma unroll
-        for (int e = 0; e < 16 * ROW_PIECES / 32; e++) {
-            const u32 item = e * 32 + lane, r = item / ROW_PIECES, at = item % ROW_PIECES * 8;
-            const u64 row = row0 + m0 + i * 16 + r;
-            const u32 k = tile_n * BN + n0 + at;
+        for (int e = 0; e < ITEMS; e++) {
+            const u32 r = e * (32 / ROW_PIECES) + lane / ROW_PIECES;
+            const u64 row = row_first + i * 16 + e * (32 / ROW_PIECES);
             if (row >= rows || k >= KS) continue;
             float v[8];
             const float4 low = *(__local const float4 *)(stage + r * STAGE_ROW + at);
             const float4 high = *(__local const float4 *)(stage + r * STAGE_ROW + at + 4);
-            const float4 add_low = *(__global const float4 *)(bias + k);
-            const float4 add_high = *(__global const float4 *)(bias + k + 4);
-            v[0] = low.x + add_low.x, v[1] = low.y + add_low.y;
-            v[2] = low.z + add_low.z, v[3] = low.w + add_low.w;
-            v[4] = high.x + add_high.x, v[5] = high.y + add_high.y;
-            v[6] = high.z + add_high.z, v[7] = high.w + add_high.w;
+            v[0] = low.x + add[0], v[1] = low.y + add[1];
+            v[2] = low.z + add[2], v[3] = low.w + add[3];
+            v[4] = high.x + add[4], v[5] = high.y + add[5];
+            v[6] = high.z + add[6], v[7] = high.w + add[7];
 #if TAILS == 0 && !LOGITS
             if (flags & FLAG_RESIDUAL) {
-                __global const char *from =
-                    (__global const char *)second + (row * KS + k) * ELEMENT;
+#pragma unroll
+                for (int f = 0; f < ELEMENT / 2; f++) {
+                    const uint4 w = now[e][f];
 #if ELEMENT == 4
-                const float4 first4 = ((__global const float4 *)from)[0];
-                const float4 second4 = ((__global const float4 *)from)[1];
-                v[0] += first4.x, v[1] += first4.y, v[2] += first4.z, v[3] += first4.w;
-                v[4] += second4.x, v[5] += second4.y, v[6] += second4.z, v[7] += second4.w;
+                    v[f * 4] += as_float(w.x), v[f * 4 + 1] += as_float(w.y);
+                    v[f * 4 + 2] += as_float(w.z), v[f * 4 + 3] += as_float(w.w);
 #else
-                const uint4 both = *(__global const uint4 *)from;
-                float l, h;
-                UNPACK2(both.x, l, h);
-                v[0] += l, v[1] += h;
-                UNPACK2(both.y, l, h);
-                v[2] += l, v[3] += h;
-                UNPACK2(both.z, l, h);
-                v[4] += l, v[5] += h;
-                UNPACK2(both.w, l, h);
-                v[6] += l, v[7] += h;
+                    float l, h;
+                    UNPACK2(w.x, l, h);
+                    v[0] += l, v[1] += h;
+                    UNPACK2(w.y, l, h);
+                    v[2] += l, v[3] += h;
+                    UNPACK2(w.z, l, h);
+                    v[4] += l, v[5] += h;
+                    UNPACK2(w.w, l, h);
+                    v[6] += l, v[7] += h;
 #endif
+                }
             }
 #endif
             if (flags & FLAG_RELU) {

@@ -10,10 +10,10 @@
  * row][64][32 values], pieces of 16 bytes exchanged within a row as in conv_mma.
  *
  * Tile: 16 x 16 pixels of 64 channels, or TILE_P x TILE_Q pixels of the pool, for which 15 x 17
- * pixels are computed (the border twice, by neighbours). Pixels outside the image count as minus
- * infinity; NaN stays NaN. tf32: the input is rounded here (nobody did it before), results are
- * rounded for the layers that follow. Group: 256 / WM warps. Grid: x = images * tiles * 64-channel
- * blocks, the blocks fastest. Must not: write outside out. */
+ * pixels are computed (the border twice, by neighbours). NaN stays NaN. tf32: the input is rounded
+ * here (nobody did it before), results are rounded for the layers that follow. Group: 256 / WM
+ * warps. Grid: x = images * tiles * 64-channel blocks, the blocks fastest. Must not: write outside
+ * out. */
 #ifndef C
 #define C 3 /* input channels */
 #endif
@@ -117,6 +117,9 @@
 #define EXCHANGE(i) ((i) >> 1 & 3)
 #endif
 #define FLAG_RELU 1
+/* Place i of a tile that begins at `from`, moved into an image of `size`. */
+#define CLAMP(i, from, size)                                                                       \
+    ((i) + (from) < 0 ? -(from) : (i) + (from) >= (size) ? (size)-1 - (from) : (i))
 
 typedef uint u32;
 typedef ulong u64;
@@ -217,14 +220,17 @@ stem_mma(__global const void *restrict in, __global const void *restrict weights
     const u32 b_row = (lane & 7) + (lane >> 4 << 3), b_half = lane >> 3 & 1;
     const u32 b_at = base + PATCH_BYTES + b_row * ROWB + ((EXCHANGE(b_row) ^ b_half) << 4);
 
-    float acc[MI][NI][4];
+    float acc[MI][NI][4]; /* the bias first: it need not be added at the end */
 #pragma unroll
-    for (int i = 0; i < MI; i++)
+    for (int j = 0; j < NI; j++) {
+        const u32 k = block * BN + j * 8 + (lane & 3) * 2;
+        const float add0 = bias[k], add1 = bias[k + 1];
 #pragma unroll
-        for (int j = 0; j < NI; j++)
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                acc[i][j][e] = 0.0f;
+        for (int i = 0; i < MI; i++) {
+            acc[i][j][0] = acc[i][j][2] = add0;
+            acc[i][j][1] = acc[i][j][3] = add1;
+        }
+    }
 
     /* The first turns, below 0, only load. */
     for (int step = 1 - STAGES; step < R; step++) {
@@ -269,58 +275,64 @@ stem_mma(__global const void *restrict in, __global const void *restrict weights
     }
     COPY_WAIT(0);
 
+#if PRECISION != 2
+    const u32 least = flags & FLAG_RELU ? 0 : LOWEST;
+#endif
     /* Results, PASS channels at a time: to local memory as they will be stored, then 16 bytes a
      * work-item to out. */
 #pragma unroll
     for (int pass = 0; pass < BN / PASS; pass++) {
         barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-        for (int j = 0; j < PASS / 8; j++) {
-            const u32 k = block * BN + pass * PASS + j * 8 + (lane & 3) * 2;
-            const float add0 = bias[k], add1 = bias[k + 1];
+        for (int j = 0; j < PASS / 8; j++)
 #pragma unroll
             for (int i = 0; i < MI; i++)
 #pragma unroll
                 for (int half_rows = 0; half_rows < 2; half_rows++) {
-                    float v0 = acc[i][pass * (PASS / 8) + j][half_rows * 2] + add0;
-                    float v1 = acc[i][pass * (PASS / 8) + j][half_rows * 2 + 1] + add1;
+                    const u32 m = warp * WM + i * 16 + half_rows * 8 + (lane >> 2);
+                    __local char *to = shared + m * RESULT_ROW + (j * 8 + (lane & 3) * 2) * ELEMENT;
+                    float v0 = acc[i][pass * (PASS / 8) + j][half_rows * 2];
+                    float v1 = acc[i][pass * (PASS / 8) + j][half_rows * 2 + 1];
+#if PRECISION == 2
                     if (flags & FLAG_RELU) {
                         v0 = v0 < 0.0f ? 0.0f : v0;
                         v1 = v1 < 0.0f ? 0.0f : v1;
                     }
-                    const u32 m = warp * WM + i * 16 + half_rows * 8 + (lane >> 2);
-                    __local char *to = shared + m * RESULT_ROW + (j * 8 + (lane & 3) * 2) * ELEMENT;
-#if PRECISION == 2
                     ROUND_TF32(v0);
                     ROUND_TF32(v1);
                     *(__local float2 *)to = (float2)(v0, v1);
 #else
                     u32 word;
                     PACK2(word, v0, v1);
+                    MAX(word, least); /* the ReLU, two at a time */
                     *(__local u32 *)to = word;
 #endif
                 }
-        }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (u32 item = tid; item < TILE_P * TILE_Q * 8; item += THREADS) {
             const u32 at = item % 8 * 16;
             const int p = (int)(item / 8 / TILE_Q), q = (int)(item / 8 % TILE_Q);
             if (p0 + p >= OUT_P || q0 + q >= OUT_Q) continue;
 #ifdef POOL_P
+            /* Pixels outside the image count as their neighbour inside, which is in the window too.
+             */
             uint4 best = (uint4)(LOWEST, LOWEST, LOWEST, LOWEST);
+            u32 column[POOL_R];
 #pragma unroll
-            for (int r = 0; r < POOL_R; r++)
+            for (int c = 0; c < POOL_R; c++)
+                column[c] = (u32)CLAMP(q * POOL_STRIDE + c, x0, Q) * RESULT_ROW + at;
 #pragma unroll
-                for (int s = 0; s < POOL_R; s++) {
-                    const int y = p * POOL_STRIDE + r, x = q * POOL_STRIDE + s;
-                    if ((u32)(y0 + y) >= P || (u32)(x0 + x) >= Q) continue;
-                    const uint4 v =
-                        *(__local const uint4 *)(shared + (y * TILE_W + x) * RESULT_ROW + at);
+            for (int r = 0; r < POOL_R; r++) {
+                const u32 row = (u32)CLAMP(p * POOL_STRIDE + r, y0, P) * (TILE_W * RESULT_ROW);
+#pragma unroll
+                for (int c = 0; c < POOL_R; c++) {
+                    const uint4 v = *(__local const uint4 *)(shared + row + column[c]);
                     MAX(best.x, v.x);
                     MAX(best.y, v.y);
                     MAX(best.z, v.z);
                     MAX(best.w, v.w);
                 }
+            }
 #else
             const uint4 best =
                 *(__local const uint4 *)(shared + (p * TILE_W + q) * RESULT_ROW + at);

@@ -102,13 +102,15 @@ static bool mma_valid(const lap_case *c) {
 
 /* ---- default parameters --------------------------------------------------------------------- */
 
-/* Tiles that defaults choose from. */
+/* Tiles that defaults choose from, with the multiply-adds of halves that a multiprocessor of
+ * compute capability 9.0 was seen to do a clock in a long product. */
 static const struct tile {
     int bm, bn, wm, wn;
+    double rate;
 } tiles[] = {
-    {128, 128, 64, 64}, {256, 64, 64, 64}, {128, 256, 64, 64}, {256, 128, 64, 64},
-    {128, 64, 64, 32},  {128, 64, 64, 64}, {64, 128, 32, 64},  {64, 64, 32, 32},
-    {64, 32, 32, 16},   {32, 64, 16, 32},  {32, 32, 16, 16},   {64, 64, 64, 64},
+    {128, 128, 64, 64, 930}, {256, 64, 64, 64, 920}, {128, 64, 64, 64, 935}, {128, 64, 32, 64, 880},
+    {128, 64, 64, 32, 870},  {64, 128, 32, 64, 880}, {64, 64, 32, 32, 650},  {64, 32, 32, 16, 450},
+    {32, 64, 16, 32, 450},   {32, 32, 16, 16, 350},
 };
 static const int splits[] = {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 36};
 
@@ -131,11 +133,11 @@ static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-/* Estimated clocks of a launch. Only ratios matter. A multiprocessor multiplies about 1000 pairs of
- * halves a clock this way (half as many tf32), local memory gives 128 bytes, the second-level cache
- * about 40; a step never takes less than its share of a trip there, and parts of a tile must be
- * written, read and added. */
-static double mma_clocks(const lap_case *c) {
+/* Estimated clocks of a launch. Only ratios matter. Either all groups of a multiprocessor keep it
+ * busy, each with its product and what it takes to begin and to end one; or, when there are few,
+ * the chain of one group's steps counts, none of which is shorter than its share of a load. Parts
+ * of a tile must be written, read and added. */
+static double mma_clocks(const lap_case *c, double rate) {
     const int *v = c->params.value;
     mma g = mma_of(c);
     uint64_t units = c->device->units ? c->device->units : UNITS_UNKNOWN;
@@ -144,32 +146,29 @@ static double mma_clocks(const lap_case *c) {
     if (busy < resident) resident = busy;
     double steps = (double)lap_row_ceil_div(g.chunks, g.split) * (double)g.taps;
     steps += (double)lap_row_ceil_div(g.tails, g.split);
-    double together = (double)resident,
-           depth = (double)v[ROWB] / (double)lap_element_bytes(c->precision);
-    double rate = c->precision == LAP_TF32 ? 512 : 1024;
-    double warps = together * g.threads / 32;
-    double multiply = together * v[BM] * v[BN] * depth / (rate * warps / (warps + 1.5));
-    double warp_rows = (double)(v[WM] + v[WN]) * (g.threads / 32.0);
-    double lines = v[HALO] ? (double)g.lines / (double)g.taps : v[BM];
-    double loaded = (lines + v[BN]) * v[ROWB];
-    double local = together * (warp_rows * v[ROWB] + loaded) / 128;
-    double cache = together * loaded / 40;
-    double step = larger(larger(multiply, local), larger(cache, 800.0 / (v[STAGES] - 1)));
-    double clocks = steps * step + 2500;
-    if (v[HALO]) clocks += together * (double)(g.lines * (uint64_t)v[ROWB]) / 40;
-    if (g.split > 1) clocks += 2000 + (double)g.split * v[BM] * v[BN] * 4 / 30;
-    return clocks * (double)lap_row_ceil_div(busy, resident);
+    double depth = (double)v[ROWB] / (double)lap_element_bytes(c->precision);
+    double area = (double)v[BM] * v[BN], warps = g.threads / 32.0;
+    if (c->precision == LAP_TF32) rate /= 2;
+    if (v[ROWB] == 64) rate *= 0.92; /* a barrier for half the work */
+    if (!v[HALO]) rate *= 0.95;
+    double group = steps * area * depth / rate + 0.3 * area + 300;
+    group *= (1 + 0.02 / (v[STAGES] - 1)) * (1 + 1.3 / (warps * (double)resident));
+    double alone = area * depth / (200 * warps) * (c->precision == LAP_TF32 ? 2 : 1);
+    alone = steps * larger(600.0 / (v[STAGES] - 1), 60 + alone);
+    alone += 3000 + 0.2 * area + (double)(g.lines * (uint64_t)v[ROWB]) / 80;
+    double clocks = larger((double)busy * group, alone * (double)lap_row_ceil_div(busy, resident));
+    return g.split > 1 ? clocks + 800 + (double)g.split * area / 16 : clocks;
 }
 
 /* The fewest estimated clocks among stages and splits for c's tile. */
-static double best_split(lap_case *c, double best, lap_params *params) {
+static double best_split(lap_case *c, double rate, double best, lap_params *params) {
     int *v = c->params.value;
     for (int stages = 2; stages <= 6; stages++)
         for (size_t i = 0; i < sizeof splits / sizeof splits[0]; i++) {
             v[STAGES] = stages;
             v[SPLITK] = splits[i];
             if (!mma_valid(c)) continue;
-            double clocks = mma_clocks(c);
+            double clocks = mma_clocks(c, rate);
             if (best >= 0 && clocks >= best) continue;
             best = clocks;
             *params = c->params;
@@ -189,7 +188,7 @@ static bool find_defaults(const lap_case *c, lap_params *params) {
                                                       [WN] = tiles[t].wn,
                                                       [ROWB] = rowb,
                                                       [HALO] = halo}};
-                best = best_split(&trial, best, params);
+                best = best_split(&trial, tiles[t].rate, best, params);
             }
     return best >= 0;
 }
