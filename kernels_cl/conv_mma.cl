@@ -478,11 +478,14 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         __local int *ticket = (__local int *)shared;
         volatile __global int *counter = (volatile __global int *)scratch + group;
-        if (tid == 0) *ticket = atomic_inc(counter);
+        if (tid == 0) {
+            const int taken = atomic_inc(counter);
+            if (taken == SPLITK - 1) *counter = 0; /* nobody takes another before the next launch */
+            *ticket = taken;
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (*ticket != SPLITK - 1) return;
         __asm__ volatile("membar.gl;" ::: "memory");
-        if (tid == 0) *counter = 0;
 #pragma unroll
         for (int i = 0; i < MI; i++)
 #pragma unroll

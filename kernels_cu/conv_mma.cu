@@ -476,11 +476,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         __syncthreads();
         int *ticket = (int *)shared;
         int *counter = (int *)scratch + group;
-        if (tid == 0) *ticket = atomicAdd(counter, 1);
+        if (tid == 0) {
+            const int taken = atomicAdd(counter, 1);
+            if (taken == SPLITK - 1) *counter = 0; /* nobody takes another before the next launch */
+            *ticket = taken;
+        }
         __syncthreads();
         if (*ticket != SPLITK - 1) return;
         __threadfence();
-        if (tid == 0) *counter = 0;
 #pragma unroll
         for (int i = 0; i < MI; i++)
 #pragma unroll
