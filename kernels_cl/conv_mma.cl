@@ -11,9 +11,9 @@
  * with the image rows around it are one contiguous line of memory. It is loaded once; each tap of
  * the window reads it shifted by r * W + s rows, and a row that the tap finds outside its image is
  * read from a row of zeros instead. HALO = 0 (any window and step): every tap of every chunk
- * gathers its own BM rows, zeros outside. With C2 defined, the 1x1 convolution of in2 with step
- * STRIDE2 is more depth behind the window's: the residual of a block whose shape changes, never
- * stored.
+ * gathers its own BM rows, zeros outside. With C2 defined, second is in2, and its 1x1 convolution
+ * with step STRIDE2 is more depth behind the window's: the residual of a block whose shape changes,
+ * never stored. Without, it is the stored residual.
  *
  * Weights come packed as [column tile][depth step][BN][ROWB], pieces exchanged already. cp.async
  * keeps STAGES - 1 steps of loads in flight. With SPLITK > 1 that many groups share a tile; partial
@@ -25,8 +25,7 @@
  * channels at a time. tf32 results are rounded to tf32, because the next layer's mma would cut them
  * off. Without H the op is a fully connected layer whose result is the network's: stored as float.
  * Group: BM / WM * BN / WN warps. Grid: x = row tiles * column tiles with the column tile fastest,
- * y = SPLITK. With PERSIST fewer groups will do: each takes every gridDim.x-th tile, and the first
- * loads of a tile travel during the results of the one before.
+ * y = SPLITK.
  * Must not: write outside out and scratch, use floating-point atomics. */
 #ifndef C
 #define C 64 /* input channels */
@@ -102,9 +101,6 @@
 #ifndef SPLITK
 #define SPLITK 1 /* groups that share a tile, at most the chunks of the input */
 #endif
-#ifndef PERSIST
-#define PERSIST 0 /* 1 (HALO without in2 or SPLITK): a group makes many tiles, loading ahead */
-#endif
 #ifndef PRECISION
 #define PRECISION 3 /* lap_precision: 2 tf32, 3 fp16, 4 bf16 */
 #endif
@@ -136,7 +132,7 @@
 #define TAPS (R * S)
 #define BORDER (PAD * W + PAD) /* pixels of the line before and behind the tile's own */
 #define CHUNKS (CS / CHUNK)
-#define A_BUFFERS ((CHUNKS + SPLITK - 1) / SPLITK > 1 || TAILS > 0 || PERSIST ? 2 : 1)
+#define A_BUFFERS ((CHUNKS + SPLITK - 1) / SPLITK > 1 || TAILS > 0 ? 2 : 1)
 #else
 #define TAPS 1
 #define BORDER 0
@@ -150,30 +146,18 @@
 #define TILES_N ((KS + BN - 1) / BN)
 #define TAIL_TAP 31 /* bit that is set in every row's mask */
 /* Place of everything in local memory: a row of zeros, lines of input, stages of weights; all of it
- * is used again for the warps' results, 16 rows at a time, unless loads for the next tile arrive
- * meanwhile. */
+ * is used again for the warps' results, 16 rows at a time. */
 #define A_BASE 128
 #define B_BASE ((A_BASE + A_BUFFERS * A_BYTES + 127) / 128 * 128)
 #define STAGE_ROW (WN + 8) /* floats; 8 more than needed against bank conflicts */
 #define LOOP_BYTES (B_BASE + STAGES * B_BYTES)
 #define RESULT_BYTES (WARPS * 16 * STAGE_ROW * 4)
-#if PERSIST
-#define RESULT_BASE LOOP_BYTES
-#define SHARED_BYTES (LOOP_BYTES + RESULT_BYTES)
-#else
-#define RESULT_BASE 0
 #define SHARED_BYTES (LOOP_BYTES > RESULT_BYTES ? LOOP_BYTES : RESULT_BYTES)
-#endif
 /* Piece c of row i lies at piece c ^ EXCHANGE(i). */
 #if ROWB == 128
 #define EXCHANGE(i) ((i)&7)
 #else
 #define EXCHANGE(i) ((i) >> 1 & 3)
-#endif
-#if PERSIST
-#define TILE_CONST
-#else
-#define TILE_CONST const
 #endif
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
@@ -219,12 +203,12 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
          __global void *restrict out, __global float *scratch, const int n, const int flags) {
     __local char shared[SHARED_BYTES] __attribute__((aligned(128)));
     const u32 tid = get_local_id(0), lane = tid & 31, warp = tid >> 5;
-    TILE_CONST u32 group = get_group_id(0), tile_n = group % TILES_N, tile_m = group / TILES_N;
+    const u32 group = get_group_id(0), tile_n = group % TILES_N, tile_m = group / TILES_N;
     const u32 part = get_group_id(1);
     const u64 rows = (u64)n * (P * Q);
-    TILE_CONST u64 row0 = (u64)tile_m * BM;
-    TILE_CONST u32 image0 = (u32)(row0 / (P * Q));
-    TILE_CONST u32 pixel0 = (u32)(row0 - (u64)image0 * (P * Q));
+    const u64 row0 = (u64)tile_m * BM;
+    const u32 image0 = (u32)(row0 / (P * Q));
+    const u32 pixel0 = (u32)(row0 - (u64)image0 * (P * Q));
     const u32 base = (u32)(size_t)shared;
 
     /* What this work-item loads: piece `piece` of rows load_row + i * ROW_STEP. */
@@ -233,18 +217,8 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
     __global const char *b_from =
         (__global const char *)weights + (u64)tile_n * ((u64)STEPS * B_BYTES) + tid * 16;
     const int chunk_begin = (int)(part * CHUNKS / SPLITK);
-#if !PERSIST
     const int chunk_end = (int)((part + 1) * CHUNKS / SPLITK);
-#endif
-#if PERSIST
-    const u32 tiles = (u32)((rows + BM - 1) / BM) * TILES_N;
-    const int main_steps =
-        (int)((tiles - group + get_num_groups(0) - 1) / get_num_groups(0)) * STEPS;
-    u32 load_group = group;
-    int load_step = 0, done = 0;
-#else
     const int main_steps = (chunk_end - chunk_begin) * TAPS;
-#endif
 #if TAILS > 0
     const int tail_begin = (int)(part * TAILS / SPLITK);
     const int steps = main_steps + (int)((part + 1) * TAILS / SPLITK) - tail_begin;
@@ -253,8 +227,7 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
 #endif
     b_from += (u64)chunk_begin * TAPS * B_BYTES;
 #if HALO
-    TILE_CONST int first =
-        (int)row0 - BORDER + (int)load_row; /* pixel of this work-item's first row */
+    const int first = (int)row0 - BORDER + (int)load_row; /* pixel of this work-item's first row */
     __global const char *a_from =
         (__global const char *)in + (long)first * (CS * ELEMENT) + chunk_begin * ROWB + piece * 16;
     int load_tap = 0, load_buffer = 0;
@@ -317,16 +290,6 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
         }
         const int next = step + STAGES - 1;
         if (next < steps) {
-#if PERSIST
-            if (load_step == 0) {
-                first = (int)(load_group / TILES_N * BM) - BORDER + (int)load_row;
-                a_from = (__global const char *)in + (long)first * (CS * ELEMENT) + piece * 16;
-                b_from = (__global const char *)weights +
-                         (u64)(load_group % TILES_N) * ((u64)STEPS * B_BYTES) + tid * 16;
-                load_group += get_num_groups(0);
-            }
-            load_step = load_step + 1 == STEPS ? 0 : load_step + 1;
-#endif
 #if TAILS > 0
             if (next == main_steps)
                 b_from += (u64)((CHUNKS - chunk_end) * TAPS + tail_begin) * B_BYTES;
@@ -391,11 +354,7 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
 #endif
         COPY_COMMIT();
 #if HALO
-#if PERSIST
-        if (step == 1 - STAGES || (step > 0 && done == 0)) {
-#else
         if (step == 1 - STAGES) { /* while the first loads travel */
-#endif
 #pragma unroll
             for (int i = 0; i < MI; i++) {
                 const u32 t = pixel0 + a_row + i * 16, pixel = t % (P * Q);
@@ -456,72 +415,66 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
         if (step + 1 >= main_steps) tap = TAIL_TAP;
 #endif
 #endif
-#if PERSIST
-        if (++done < STEPS) continue;
-        done = 0;
-#else
     }
     COPY_WAIT(0);
-#endif
 
 #if SPLITK > 1
-        volatile __global float4 *parts =
-            (volatile __global float4 *)(scratch + (get_num_groups(0) + 63) / 64 * 64) +
-            (u64)group * (SPLITK * BM * BN / 4) + tid;
+    volatile __global float4 *parts =
+        (volatile __global float4 *)(scratch + (get_num_groups(0) + 63) / 64 * 64) +
+        (u64)group * (SPLITK * BM * BN / 4) + tid;
 #pragma unroll
-        for (int i = 0; i < MI; i++)
+    for (int i = 0; i < MI; i++)
 #pragma unroll
-            for (int j = 0; j < NI; j++)
-                parts[part * (BM * BN / 4) + (i * NI + j) * THREADS] =
-                    (float4)(acc[i][j][0], acc[i][j][1], acc[i][j][2], acc[i][j][3]);
-        __asm__ volatile("membar.gl;" ::: "memory");
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        __local int *ticket = (__local int *)shared;
-        volatile __global int *counter = (volatile __global int *)scratch + group;
-        if (tid == 0) {
-            const int taken = atomic_inc(counter);
-            if (taken == SPLITK - 1) *counter = 0; /* nobody takes another before the next launch */
-            *ticket = taken;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (*ticket != SPLITK - 1) return;
-        __asm__ volatile("membar.gl;" ::: "memory");
+        for (int j = 0; j < NI; j++)
+            parts[part * (BM * BN / 4) + (i * NI + j) * THREADS] =
+                (float4)(acc[i][j][0], acc[i][j][1], acc[i][j][2], acc[i][j][3]);
+    __asm__ volatile("membar.gl;" ::: "memory");
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    __local int *ticket = (__local int *)shared;
+    volatile __global int *counter = (volatile __global int *)scratch + group;
+    if (tid == 0) {
+        const int taken = atomic_inc(counter);
+        if (taken == SPLITK - 1) *counter = 0; /* nobody takes another before the next launch */
+        *ticket = taken;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (*ticket != SPLITK - 1) return;
+    __asm__ volatile("membar.gl;" ::: "memory");
 #pragma unroll
-        for (int i = 0; i < MI; i++)
+    for (int i = 0; i < MI; i++)
 #pragma unroll
-            for (int j = 0; j < NI; j++)
+        for (int j = 0; j < NI; j++)
 #pragma unroll
-                for (int e = 0; e < 4; e++)
-                    acc[i][j][e] = 0.0f;
+            for (int e = 0; e < 4; e++)
+                acc[i][j][e] = 0.0f;
 #pragma unroll 2
-        for (int z = 0; z < SPLITK; z++)
+    for (int z = 0; z < SPLITK; z++)
 #pragma unroll
-            for (int i = 0; i < MI; i++)
+        for (int i = 0; i < MI; i++)
 #pragma unroll
-                for (int j = 0; j < NI; j++) {
-                    const float4 v = parts[z * (BM * BN / 4) + (i * NI + j) * THREADS];
-                    acc[i][j][0] += v.x, acc[i][j][1] += v.y;
-                    acc[i][j][2] += v.z, acc[i][j][3] += v.w;
-                }
+            for (int j = 0; j < NI; j++) {
+                const float4 v = parts[z * (BM * BN / 4) + (i * NI + j) * THREADS];
+                acc[i][j][0] += v.x, acc[i][j][1] += v.y;
+                acc[i][j][2] += v.z, acc[i][j][3] += v.w;
+            }
 #endif
 
-                /* Epilogue, 16 rows of a warp at a time, 8 channels of a row a work-item. out is
-                 * [rows][KS], so a row's place needs no division. Residuals are fetched 16 rows
-                 * ahead. */
+            /* Epilogue, 16 rows of a warp at a time, 8 channels of a row a work-item. out is
+             * [rows][KS], so a row's place needs no division. Residuals are fetched 16 rows ahead.
+             */
 #define ROW_PIECES (WN / 8)
 #define ITEMS (16 * ROW_PIECES / 32)
-        const u32 at = lane % ROW_PIECES * 8, k = tile_n * BN + n0 + at;
-        const u64 row_first = row0 + m0 + lane / ROW_PIECES;
-        float add[8];
+    const u32 at = lane % ROW_PIECES * 8, k = tile_n * BN + n0 + at;
+    const u64 row_first = row0 + m0 + lane / ROW_PIECES;
+    float add[8];
 #pragma unroll
-        for (int f = 0; f < 8; f++)
-            add[f] = k < KS ? bias[k + f] : 0.0f;
+    for (int f = 0; f < 8; f++)
+        add[f] = k < KS ? bias[k + f] : 0.0f;
 #if TAILS == 0 && !LOGITS
-        const bool has_second = (flags & FLAG_RESIDUAL) != 0 && k < KS;
-        __global const uint4 *second_from =
-            (__global const uint4 *)((__global const char *)second +
-                                     (row_first * KS + k) * ELEMENT);
-        uint4 ahead[ITEMS][ELEMENT / 2], now[ITEMS][ELEMENT / 2];
+    const bool has_second = (flags & FLAG_RESIDUAL) != 0 && k < KS;
+    __global const uint4 *second_from =
+        (__global const uint4 *)((__global const char *)second + (row_first * KS + k) * ELEMENT);
+    uint4 ahead[ITEMS][ELEMENT / 2], now[ITEMS][ELEMENT / 2];
 #define FETCH_SECOND(i)                                                                            \
     for (int e = 0; e < ITEMS; e++) {                                                              \
         const u32 down = (i)*16 + e * (32 / ROW_PIECES);                                           \
@@ -530,83 +483,80 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
                 ahead[e][f] = second_from[down * (KS * ELEMENT / 16) + f];                         \
     }
 #pragma unroll
-        FETCH_SECOND(0)
+    FETCH_SECOND(0)
 #endif
-#if !PERSIST
-        barrier(CLK_LOCAL_MEM_FENCE);
-#endif
-        __local float *stage = (__local float *)(shared + RESULT_BASE) + warp * (16 * STAGE_ROW);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    __local float *stage = (__local float *)shared + warp * (16 * STAGE_ROW);
 #pragma unroll
-        for (int i = 0; i < MI; i++) {
+    for (int i = 0; i < MI; i++) {
 #if TAILS == 0 && !LOGITS
 #pragma unroll
-            for (int e = 0; e < ITEMS; e++)
+        for (int e = 0; e < ITEMS; e++)
 #pragma unroll
-                for (int f = 0; f < ELEMENT / 2; f++)
-                    now[e][f] = ahead[e][f];
-            if (i + 1 < MI) {
+            for (int f = 0; f < ELEMENT / 2; f++)
+                now[e][f] = ahead[e][f];
+        if (i + 1 < MI) {
 #pragma unroll
-                FETCH_SECOND(i + 1)
-            }
+            FETCH_SECOND(i + 1)
+        }
 #endif
-            WARP_BARRIER();
+        WARP_BARRIER();
 #pragma unroll
-            for (int j = 0; j < NI; j++) {
-                __local float2 *to =
-                    (__local float2 *)(stage + (lane >> 2) * STAGE_ROW + j * 8 + (lane & 3) * 2);
-                to[0] = (float2)(acc[i][j][0], acc[i][j][1]);
-                to[4 * STAGE_ROW] = (float2)(acc[i][j][2], acc[i][j][3]);
-            }
-            WARP_BARRIER();
+        for (int j = 0; j < NI; j++) {
+            __local float2 *to =
+                (__local float2 *)(stage + (lane >> 2) * STAGE_ROW + j * 8 + (lane & 3) * 2);
+            to[0] = (float2)(acc[i][j][0], acc[i][j][1]);
+            to[4 * STAGE_ROW] = (float2)(acc[i][j][2], acc[i][j][3]);
+        }
+        WARP_BARRIER();
 #pragma unroll
-            for (int e = 0; e < ITEMS; e++) {
-                const u32 r = e * (32 / ROW_PIECES) + lane / ROW_PIECES;
-                const u64 row = row_first + i * 16 + e * (32 / ROW_PIECES);
-                if (row >= rows || k >= KS) continue;
-                float v[8];
-                const float4 low = *(__local const float4 *)(stage + r * STAGE_ROW + at);
-                const float4 high = *(__local const float4 *)(stage + r * STAGE_ROW + at + 4);
-                v[0] = low.x + add[0], v[1] = low.y + add[1];
-                v[2] = low.z + add[2], v[3] = low.w + add[3];
-                v[4] = high.x + add[4], v[5] = high.y + add[5];
-                v[6] = high.z + add[6], v[7] = high.w + add[7];
+        for (int e = 0; e < ITEMS; e++) {
+            const u32 r = e * (32 / ROW_PIECES) + lane / ROW_PIECES;
+            const u64 row = row_first + i * 16 + e * (32 / ROW_PIECES);
+            if (row >= rows || k >= KS) continue;
+            float v[8];
+            const float4 low = *(__local const float4 *)(stage + r * STAGE_ROW + at);
+            const float4 high = *(__local const float4 *)(stage + r * STAGE_ROW + at + 4);
+            v[0] = low.x + add[0], v[1] = low.y + add[1];
+            v[2] = low.z + add[2], v[3] = low.w + add[3];
+            v[4] = high.x + add[4], v[5] = high.y + add[5];
+            v[6] = high.z + add[6], v[7] = high.w + add[7];
 #if TAILS == 0 && !LOGITS
-                if (flags & FLAG_RESIDUAL) {
+            if (flags & FLAG_RESIDUAL) {
 #pragma unroll
-                    for (int f = 0; f < ELEMENT / 2; f++) {
-                        const uint4 w = now[e][f];
+                for (int f = 0; f < ELEMENT / 2; f++) {
+                    const uint4 w = now[e][f];
 #if ELEMENT == 4
-                        v[f * 4] += as_float(w.x), v[f * 4 + 1] += as_float(w.y);
-                        v[f * 4 + 2] += as_float(w.z), v[f * 4 + 3] += as_float(w.w);
+                    v[f * 4] += as_float(w.x), v[f * 4 + 1] += as_float(w.y);
+                    v[f * 4 + 2] += as_float(w.z), v[f * 4 + 3] += as_float(w.w);
 #else
-                        float l, h;
-                        UNPACK2(w.x, l, h);
-                        v[0] += l, v[1] += h;
-                        UNPACK2(w.y, l, h);
-                        v[2] += l, v[3] += h;
-                        UNPACK2(w.z, l, h);
-                        v[4] += l, v[5] += h;
-                        UNPACK2(w.w, l, h);
-                        v[6] += l, v[7] += h;
+                    float l, h;
+                    UNPACK2(w.x, l, h);
+                    v[0] += l, v[1] += h;
+                    UNPACK2(w.y, l, h);
+                    v[2] += l, v[3] += h;
+                    UNPACK2(w.z, l, h);
+                    v[4] += l, v[5] += h;
+                    UNPACK2(w.w, l, h);
+                    v[6] += l, v[7] += h;
 #endif
-                    }
                 }
+            }
 #endif
-                if (flags & FLAG_RELU) {
+            if (flags & FLAG_RELU) {
 #pragma unroll
-                    for (int f = 0; f < 8; f++)
-                        v[f] = v[f] < 0.0f ? 0.0f : v[f];
-                }
+                for (int f = 0; f < 8; f++)
+                    v[f] = v[f] < 0.0f ? 0.0f : v[f];
+            }
 #if ELEMENT == 4 || LOGITS
 #if !LOGITS
 #pragma unroll
-                for (int f = 0; f < 8; f++)
-                    ROUND_TF32(v[f]);
+            for (int f = 0; f < 8; f++)
+                ROUND_TF32(v[f]);
 #endif
-                __global float4 *to =
-                    (__global float4 *)((__global char *)out + (row * KS + k) * 4);
-                to[0] = (float4)(v[0], v[1], v[2], v[3]);
-                to[1] = (float4)(v[4], v[5], v[6], v[7]);
+            __global float4 *to = (__global float4 *)((__global char *)out + (row * KS + k) * 4);
+            to[0] = (float4)(v[0], v[1], v[2], v[3]);
+            to[1] = (float4)(v[4], v[5], v[6], v[7]);
 #else
             uint4 both;
             PACK2(both.x, v[0], v[1]);
@@ -615,21 +565,6 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
             PACK2(both.w, v[6], v[7]);
             *(__global uint4 *)((__global char *)out + (row * KS + k) * ELEMENT) = both;
 #endif
-            }
         }
-#if PERSIST
-#pragma unroll
-        for (int i = 0; i < MI; i++)
-#pragma unroll
-            for (int j = 0; j < NI; j++)
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    acc[i][j][e] = 0.0f;
-        group += get_num_groups(0);
-        tile_n = group % TILES_N, tile_m = group / TILES_N;
-        row0 = (u64)tile_m * BM;
-        image0 = (u32)(row0 / (P * Q));
-        pixel0 = (u32)(row0 - (u64)image0 * (P * Q));
     }
-#endif
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { BM, BN, WM, WN, ROWB, STAGES, HALO, SPLITK, PERSIST, MMA_TUNABLES };
+enum { BM, BN, WM, WN, ROWB, STAGES, HALO, SPLITK, MMA_TUNABLES };
 
 #define UNITS_UNKNOWN 32
 #define LOCAL_STATIC 49152 /* OpenCL kernels declare their memory */
@@ -47,17 +47,14 @@ static mma mma_of(const lap_case *c) {
     g.tails = c->partner ? (uint64_t)c->partner->in.cs / chunk : 0;
     g.steps = g.chunks * g.taps + g.tails;
     g.lines = bm + (v[HALO] ? 2 * (uint64_t)(op->pad * op->in.w + op->pad) : 0);
-    uint64_t two = lap_row_ceil_div(g.chunks, g.split) > 1 || g.tails > 0 || v[PERSIST];
+    uint64_t two = lap_row_ceil_div(g.chunks, g.split) > 1 || g.tails > 0;
     uint64_t buffers = v[HALO] ? 1 + two : (uint64_t)v[STAGES];
     uint64_t warps = (uint64_t)(v[BM] / v[WM] * (v[BN] / v[WN]));
     g.threads = (uint32_t)warps * 32;
     g.local_bytes = (128 + buffers * g.lines * rowb + 127) / 128 * 128;
     g.local_bytes += (uint64_t)v[STAGES] * (uint64_t)v[BN] * rowb;
     uint64_t results = warps * 16 * (uint64_t)(v[WN] + 8) * 4;
-    if (v[PERSIST])
-        g.local_bytes += results;
-    else if (results > g.local_bytes)
-        g.local_bytes = results;
+    if (results > g.local_bytes) g.local_bytes = results;
     return g;
 }
 
@@ -89,9 +86,8 @@ static bool tiles_valid(const int *v, const mma *g) {
 static bool mma_valid(const lap_case *c) {
     const int *v = c->params.value;
     for (int i = 0; i < MMA_TUNABLES; i++)
-        if (i != HALO && i != PERSIST && v[i] <= 0) return false;
+        if (i != HALO && v[i] <= 0) return false;
     if (v[STAGES] < 2 || (v[HALO] != 0 && v[HALO] != 1)) return false;
-    if (v[PERSIST] && (v[PERSIST] != 1 || !v[HALO] || v[SPLITK] > 1 || c->partner)) return false;
     if (v[HALO] ? !can_halo(c->op) : c->partner != NULL) return false;
     int chunk = v[ROWB] / (int)lap_element_bytes(c->precision);
     if (c->op->in.cs % chunk || (c->partner && c->partner->in.cs % chunk)) return false;
@@ -112,7 +108,7 @@ static const struct tile {
     int bm, bn, wm, wn;
     double rate;
 } tiles[] = {
-    {128, 128, 64, 64, 930}, {256, 64, 64, 64, 920}, {128, 64, 64, 64, 935}, {128, 64, 32, 64, 880},
+    {128, 128, 64, 64, 940}, {256, 64, 64, 64, 930}, {128, 64, 64, 64, 935}, {128, 64, 32, 64, 880},
     {128, 64, 64, 32, 870},  {64, 128, 32, 64, 880}, {64, 64, 32, 32, 650},  {64, 32, 32, 16, 450},
     {32, 64, 16, 32, 450},   {32, 32, 16, 16, 350},
 };
@@ -155,8 +151,8 @@ static double mma_clocks(const lap_case *c, double rate) {
     if (c->precision == LAP_TF32) rate /= 2;
     if (v[ROWB] == 64) rate *= 0.92; /* a barrier for half the work */
     if (!v[HALO]) rate *= 0.95;
-    double group = steps * area * depth / rate + (v[PERSIST] ? 0.15 * area : 0.3 * area + 300);
-    group *= (1 + 0.02 / (v[STAGES] - 1)) * (1 + 1.3 / (warps * (double)resident));
+    double group = steps * area * depth / rate + 0.3 * area + 300 + 300 * (double)g.tails;
+    group *= (1 + 0.02 / (v[STAGES] - 1)) * (1 + 0.5 / (warps * (double)resident));
     double alone = area * depth / (200 * warps) * (c->precision == LAP_TF32 ? 2 : 1);
     alone = steps * larger(600.0 / (v[STAGES] - 1), 60 + alone);
     alone += 3000 + 0.2 * area + (double)(g.lines * (uint64_t)v[ROWB]) / 80;
@@ -184,15 +180,14 @@ static bool find_defaults(const lap_case *c, lap_params *params) {
     double best = -1;
     for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++)
         for (int rowb = 128; rowb >= 64; rowb /= 2)
-            for (int way = 2; way >= 0; way--) {
+            for (int halo = 1; halo >= 0; halo--) {
                 lap_case trial = *c;
                 trial.params = (lap_params){.value = {[BM] = tiles[t].bm,
                                                       [BN] = tiles[t].bn,
                                                       [WM] = tiles[t].wm,
                                                       [WN] = tiles[t].wn,
                                                       [ROWB] = rowb,
-                                                      [HALO] = way > 0,
-                                                      [PERSIST] = way > 1}};
+                                                      [HALO] = halo}};
                 best = best_split(&trial, tiles[t].rate, best, params);
             }
     return best >= 0;
@@ -221,10 +216,7 @@ static bool mma_grid(const lap_case *c, lap_grid *grid) {
     mma g = mma_of(c);
     uint64_t border = g.lines; /* the kernel counts pixels from before the first */
     if (c->n == 0 || g.tiles > INT32_MAX || g.rows + border + 256 > INT32_MAX) return false;
-    uint64_t units = c->device->units ? c->device->units : UNITS_UNKNOWN, groups = g.tiles;
-    if (c->params.value[PERSIST] && groups > units * resident_groups(c, &g))
-        groups = units * resident_groups(c, &g);
-    *grid = (lap_grid){.groups = {(uint32_t)groups, g.split, 1},
+    *grid = (lap_grid){.groups = {(uint32_t)g.tiles, g.split, 1},
                        .local = {g.threads, 1, 1},
                        .dynamic_local_bytes = in_cuda(c) ? (size_t)g.local_bytes : 0};
     return true;
@@ -269,8 +261,7 @@ static uint64_t mma_scratch_bytes(const lap_case *c) {
                  [ROWB] = {"ROWB", 2, {64, 128}},                                                  \
                  [STAGES] = {"STAGES", 5, {2, 3, 4, 5, 6}},                                        \
                  [HALO] = {"HALO", 2, {0, 1}},                                                     \
-                 [SPLITK] = {"SPLITK", 12, {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 36}},             \
-                 [PERSIST] = {"PERSIST", 2, {0, 1}}},                                              \
+                 [SPLITK] = {"SPLITK", 12, {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 36}}},            \
     .tunable_count = MMA_TUNABLES,                                                                 \
     .stages = {LAP_ROW_STAGE_KERNEL("conv_mma", mma_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,        \
                                     LAP_ROLE_BIAS, second, LAP_ROLE_OUT, LAP_ROLE_SCRATCH,         \

@@ -62,7 +62,7 @@ static bool stem_valid(const lap_case *c) {
 
 static void stem_defaults(const lap_case *c, lap_params *params) {
     (void)c;
-    *params = (lap_params){.value = {[WM] = 64, [STAGES] = 3}};
+    *params = (lap_params){.value = {[WM] = 64, [STAGES] = 2}};
 }
 
 static bool stem_accepts(const lap_case *c) {
