@@ -3,8 +3,7 @@
 #include "kernel/probe.h"
 
 #include "kernel/rows.h"
-
-#include <string.h>
+#include "kernel/tools.h"
 
 /* One product: A is ROWS x depth, B is depth x COLUMNS, both stored with depth in rows of 32 bytes.
  */
@@ -74,17 +73,9 @@ lap_status lap_probe_mma(lap_queue *queue, lap_precision precision, lap_error *e
                         "those of NVIDIA GPUs)",
                         lap_precision_name(precision));
     lap_define defines[] = {{"PRECISION", precision}};
-    lap_build build = {.stem = "probe_mma",
-                       .source = lap_kernel_source(info->language, "probe_mma"),
-                       .entry = "probe_mma",
-                       .defines = defines,
-                       .define_count = 1};
-    if (!build.source)
-        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "there is no test kernel in language %s",
-                        info->language);
     lap_kernel *kernel = NULL;
     lap_buffer *in = NULL, *out = NULL;
-    LAP_TRY(lap_kernel_build(device, &build, &kernel, err));
+    LAP_TRY(lap_tool_build(device, "probe_mma", "probe_mma", defines, 1, &kernel, err));
     lap_status status = lap_buffer_new(device, (ROWS + COLUMNS) * ROW_BYTES, &in, err);
     if (status == LAP_OK)
         status = lap_buffer_new(device, ROWS * COLUMNS * sizeof(float), &out, err);

@@ -94,21 +94,9 @@ static void *work(void *unused) {
         if (!lap_kernel_source("cu", v->stem) || (arch > 0 && !v->is_default)) continue;
         /* Tensor-core rows are refused there, because the probe does not build either. */
         bool old = strcmp(archs[arch], "sm_75") == 0;
-        if (old && !(v->row->precisions & 1u << LAP_FP32)) continue;
+        if (old && v->row && !(v->row->precisions & 1u << LAP_FP32)) continue;
         compile(v, archs[arch]);
     }
-}
-
-/* The test kernel for matrix instructions builds where the rows that it decides on do. */
-static void compile_probe(void) {
-    static const char *const new_archs[] = {"sm_80", "sm_90a", "sm_120"};
-    for (size_t i = 0; i < 3 && !no_nvrtc; i++)
-        for (int p = LAP_TF32; p <= LAP_BF16; p++) {
-            variant v = {.stem = "probe_mma", .entry = "probe_mma", .define_count = 1};
-            v.defines[0] = (lap_define){"PRECISION", p};
-            snprintf(v.options, sizeof v.options, "-DPRECISION=%d", p);
-            compile(&v, new_archs[i]);
-        }
 }
 
 int main(int argc, char **argv) {
@@ -125,7 +113,6 @@ int main(int argc, char **argv) {
     while (started + 1 < threads && pthread_create(&thread[started], NULL, work, NULL) == 0)
         started++;
     work(NULL);
-    compile_probe();
     for (size_t i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
     variants_free(&all);
