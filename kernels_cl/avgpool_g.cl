@@ -17,10 +17,39 @@
 #define ROWS 16 /* pixels summed side by side, a power of two */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+
+/* Four stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static uint rounded(float v, int drop) {
+    const uint bits = as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0
+typedef float4 stored4;
+#define LOAD4(p, i) ((p)[i])
+#define STORE4(p, i, v) ((p)[i] = (v))
+#elif PRECISION == 2
+typedef float4 stored4;
+#define LOAD4(p, i) ((p)[i])
+#define R13(v) as_float(rounded(v, 13))
+#define STORE4(p, i, v) ((p)[i] = (float4)(R13((v).x), R13((v).y), R13((v).z), R13((v).w)))
+#elif PRECISION == 3
+typedef ushort4 stored4; /* halves need an extension as vectors, not as pointers */
+#define LOAD4(p, i) vload_half4(i, (__global const half *)(p))
+#define STORE4(p, i, v) vstore_half4_rte(v, i, (__global half *)(p))
+#elif PRECISION == 4
+typedef ushort4 stored4;
+#define LOAD4(p, i) as_float4(convert_uint4((p)[i]) << 16)
+#define R16(v) ((ushort)(rounded(v, 16) >> 16))
+#define STORE4(p, i, v) ((p)[i] = (ushort4)(R16((v).x), R16((v).y), R16((v).z), R16((v).w)))
+#else
+#error "no storage of this precision here"
 #endif
 
 #define WIDTH 16
@@ -31,7 +60,7 @@
                                   : (s)*inverse)
 
 __kernel __attribute__((reqd_work_group_size(ROWS * WIDTH, 1, 1))) void
-avgpool_g(__global const float4 *restrict in, __global float4 *restrict out, const int n) {
+avgpool_g(__global const stored4 *restrict in, __global stored4 *restrict out, const int n) {
     __local float4 sums[ROWS * WIDTH];
     const uint tid = get_local_id(0), row = tid / WIDTH;
     const uint quad = get_group_id(0) * WIDTH + tid % WIDTH;
@@ -39,9 +68,9 @@ avgpool_g(__global const float4 *restrict in, __global float4 *restrict out, con
     for (uint image = get_group_id(1); image < (uint)n; image += get_num_groups(1)) {
         float4 sum = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
         if (quad < QUADS) {
-            __global const float4 *from = in + (ulong)image * (H * W * QUADS) + quad;
+            __global const stored4 *from = in + (ulong)image * (H * W * QUADS) + quad;
             for (uint i = row; i < H * W; i += ROWS) {
-                const float4 v = from[i * QUADS];
+                const float4 v = LOAD4(from, i * QUADS);
                 sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
             }
         }
@@ -56,8 +85,9 @@ avgpool_g(__global const float4 *restrict in, __global float4 *restrict out, con
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        if (row == 0 && quad < QUADS)
-            out[(ulong)image * QUADS + quad] =
-                (float4)(MEAN(sum.x), MEAN(sum.y), MEAN(sum.z), MEAN(sum.w));
+        if (row == 0 && quad < QUADS) {
+            const float4 mean = (float4)(MEAN(sum.x), MEAN(sum.y), MEAN(sum.z), MEAN(sum.w));
+            STORE4(out, (ulong)image * QUADS + quad, mean);
+        }
     }
 }

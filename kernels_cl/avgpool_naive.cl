@@ -13,27 +13,54 @@
 #define W 8 /* input width */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
-#endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-__kernel void avgpool_naive(__global const float *in, __global float *out, const int n) {
+/* Stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static uint rounded(float v, int drop) {
+    const uint bits = as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0
+typedef float stored;
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#elif PRECISION == 2
+typedef float stored;
+#define LOAD(p, i) as_float(rounded((p)[i], 13))
+#define STORE(p, i, v) ((p)[i] = as_float(rounded(v, 13)))
+#elif PRECISION == 3
+typedef half stored;
+#define LOAD(p, i) vload_half(i, p)
+#define STORE(p, i, v) vstore_half_rte(v, i, p)
+#elif PRECISION == 4
+typedef ushort stored;
+#define LOAD(p, i) as_float((uint)(p)[i] << 16)
+#define STORE(p, i, v) ((p)[i] = (ushort)(rounded(v, 16) >> 16))
+#else
+#error "no storage of this precision here"
+#endif
+
+__kernel void avgpool_naive(__global const stored *in, __global stored *out, const int n) {
     const uint c = (uint)get_global_id(0);
     if (c >= (uint)CS) return;
     const float count = (float)(H * W);
     const float inverse = 1.0f / (H * W);
     for (int image = (int)get_group_id(1); image < n; image += (int)get_num_groups(1)) {
-        __global const float *x = in + (long)image * (H * W * CS) + c;
+        __global const stored *x = in + (long)image * (H * W * CS) + c;
         float sum = 0.0f;
         for (int i = 0; i < H * W; i++)
-            sum += x[i * CS];
+            sum += LOAD(x, i * CS);
         /* A division that is correctly rounded on every device: OpenCL's own may be 2.5 ulp off. */
         const float quotient = sum * inverse;
         const float mean = fabs(quotient) <= 3.4e38f
                                ? fma(fma(-quotient, count, sum), inverse, quotient)
                                : quotient; /* infinity and NaN as they are */
-        out[(long)image * CS + c] = c < C ? mean : 0.0f;
+        STORE(out, (long)image * CS + c, c < C ? mean : 0.0f);
     }
 }

@@ -39,22 +39,49 @@
 #define PAD 1 /* border on every side */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
-#endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-__kernel void conv_naive(__global const float *in, __global const float *weights,
-                         __global const float *bias, __global const float *residual,
-                         __global float *out, const int n, const int flags) {
+/* Stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static uint rounded(float v, int drop) {
+    const uint bits = as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0
+typedef float stored;
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#elif PRECISION == 2
+typedef float stored;
+#define LOAD(p, i) as_float(rounded((p)[i], 13))
+#define STORE(p, i, v) ((p)[i] = as_float(rounded(v, 13)))
+#elif PRECISION == 3
+typedef half stored;
+#define LOAD(p, i) vload_half(i, p)
+#define STORE(p, i, v) vstore_half_rte(v, i, p)
+#elif PRECISION == 4
+typedef ushort stored;
+#define LOAD(p, i) as_float((uint)(p)[i] << 16)
+#define STORE(p, i, v) ((p)[i] = (ushort)(rounded(v, 16) >> 16))
+#else
+#error "no storage of this precision here"
+#endif
+
+__kernel void conv_naive(__global const stored *in, __global const stored *weights,
+                         __global const float *bias, __global const stored *residual,
+                         __global stored *out, const int n, const int flags) {
     const uint e = (uint)get_global_id(0);
     if (e >= (uint)(P * Q * KS)) return;
     const int k = (int)(e % KS);
     const int q = (int)(e / KS % Q);
     const int p = (int)(e / KS / Q);
     for (int image = (int)get_group_id(1); image < n; image += (int)get_num_groups(1)) {
-        __global const float *x = in + (long)image * (H * W * CS);
+        __global const stored *x = in + (long)image * (H * W * CS);
         const long at = (long)image * (P * Q * KS) + e;
         float sum = 0.0f;
         if (k < K) {
@@ -64,17 +91,17 @@ __kernel void conv_naive(__global const float *in, __global const float *weights
                 for (int s = 0; s < S; s++) {
                     const int w = q * STRIDE - PAD + s;
                     if (w < 0 || w >= W) continue;
-                    __global const float *pixel = x + (h * W + w) * CS;
-                    __global const float *tap = weights + (long)((k * R + r) * S + s) * C;
+                    __global const stored *pixel = x + (h * W + w) * CS;
+                    __global const stored *tap = weights + (long)((k * R + r) * S + s) * C;
                     for (int c = 0; c < C; c++)
-                        sum = fma(pixel[c], tap[c], sum);
+                        sum = fma(LOAD(pixel, c), LOAD(tap, c), sum);
                 }
             }
             sum += bias[k];
-            if (flags & 2) sum += residual[at];
+            if (flags & 2) sum += LOAD(residual, at);
             /* Written so that NaN stays NaN. */
             if ((flags & 1) && sum < 0.0f) sum = 0.0f;
         }
-        out[at] = sum;
+        STORE(out, at, sum);
     }
 }

@@ -24,16 +24,27 @@
 #define IMAGES 1 /* images that share one pass over the weights */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+
+/* Four stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 0 || PRECISION == 2
+typedef float4 stored4;
+#define LOAD4(p, i) ((p)[i])
+#elif PRECISION == 3
+typedef ushort4 stored4; /* halves need an extension as vectors, not as pointers */
+#define LOAD4(p, i) vload_half4(i, (__global const half *)(p))
+#elif PRECISION == 4
+typedef ushort4 stored4;
+#define LOAD4(p, i) as_float4(convert_uint4((p)[i]) << 16)
+#else
+#error "no storage of this precision here"
 #endif
 
 #define QUADS (CS / 4)
 
 __kernel __attribute__((reqd_work_group_size(LANES * OUTPUTS, 1, 1))) void
-fc_g(__global const float4 *restrict in, __global const float4 *restrict weights,
+fc_g(__global const stored4 *restrict in, __global const stored4 *restrict weights,
      __global const float *restrict bias, __global float *restrict out, const int n) {
     __local float sums[IMAGES * LANES * OUTPUTS];
     const uint tid = get_local_id(0), lane = tid % LANES;
@@ -46,11 +57,11 @@ fc_g(__global const float4 *restrict in, __global const float4 *restrict weights
         for (int i = 0; i < IMAGES; i++)
             sum[i] = 0.0f;
         for (uint c = lane; c < QUADS; c += LANES) {
-            const float4 w = weights[(ulong)from_k * QUADS + c];
+            const float4 w = LOAD4(weights, (ulong)from_k * QUADS + c);
 #pragma unroll
             for (int i = 0; i < IMAGES; i++) {
                 const ulong image = first + i < (ulong)n ? first + i : first;
-                const float4 v = in[image * QUADS + c];
+                const float4 v = LOAD4(in, image * QUADS + c);
                 sum[i] = fma(v.x, w.x, sum[i]);
                 sum[i] = fma(v.y, w.y, sum[i]);
                 sum[i] = fma(v.z, w.z, sum[i]);

@@ -13,23 +13,46 @@
 #define KS 8 /* output channel stride, >= K */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
-#endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-__kernel void fc_naive(__global const float *in, __global const float *weights,
+/* Stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static uint rounded(float v, int drop) {
+    const uint bits = as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0
+typedef float stored;
+#define LOAD(p, i) ((p)[i])
+#elif PRECISION == 2
+typedef float stored;
+#define LOAD(p, i) as_float(rounded((p)[i], 13))
+#elif PRECISION == 3
+typedef half stored;
+#define LOAD(p, i) vload_half(i, p)
+#elif PRECISION == 4
+typedef ushort stored;
+#define LOAD(p, i) as_float((uint)(p)[i] << 16)
+#else
+#error "no storage of this precision here"
+#endif
+
+__kernel void fc_naive(__global const stored *in, __global const stored *weights,
                        __global const float *bias, __global float *out, const int n) {
     const uint k = (uint)get_global_id(0);
     if (k >= (uint)KS) return;
     for (int image = (int)get_group_id(1); image < n; image += (int)get_num_groups(1)) {
-        __global const float *x = in + (long)image * CS;
+        __global const stored *x = in + (long)image * CS;
         float sum = 0.0f;
         if (k < K) {
-            __global const float *row = weights + (long)k * C;
+            __global const stored *row = weights + (long)k * C;
             for (int c = 0; c < C; c++)
-                sum = fma(x[c], row[c], sum);
+                sum = fma(LOAD(x, c), LOAD(row, c), sum);
             sum += bias[k];
         }
         out[(long)image * KS + k] = sum;

@@ -33,10 +33,39 @@
 #define PAD 1 /* border in both directions, smaller than the window */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+
+/* Four stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static uint rounded(float v, int drop) {
+    const uint bits = as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0
+typedef float4 stored4;
+#define LOAD4(p, i) ((p)[i])
+#define STORE4(p, i, v) ((p)[i] = (v))
+#elif PRECISION == 2
+typedef float4 stored4;
+#define LOAD4(p, i) ((p)[i])
+#define R13(v) as_float(rounded(v, 13))
+#define STORE4(p, i, v) ((p)[i] = (float4)(R13((v).x), R13((v).y), R13((v).z), R13((v).w)))
+#elif PRECISION == 3
+typedef ushort4 stored4; /* halves need an extension as vectors, not as pointers */
+#define LOAD4(p, i) vload_half4(i, (__global const half *)(p))
+#define STORE4(p, i, v) vstore_half4_rte(v, i, (__global half *)(p))
+#elif PRECISION == 4
+typedef ushort4 stored4;
+#define LOAD4(p, i) as_float4(convert_uint4((p)[i]) << 16)
+#define R16(v) ((ushort)(rounded(v, 16) >> 16))
+#define STORE4(p, i, v) ((p)[i] = (ushort4)(R16((v).x), R16((v).y), R16((v).z), R16((v).w)))
+#else
+#error "no storage of this precision here"
 #endif
 
 #define GROUP 128
@@ -45,13 +74,13 @@
 #define LARGER(best, v) ((v) > (best) || (v) != (v) ? (v) : (best))
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-maxpool_g(__global const float4 *restrict in, __global float4 *restrict out, const int n) {
+maxpool_g(__global const stored4 *restrict in, __global stored4 *restrict out, const int n) {
     const uint e = get_group_id(0) * GROUP + get_local_id(0);
     if (e >= P * Q * QUADS) return;
     const uint quad = e % QUADS, pixel = e / QUADS;
     const int y = (int)(pixel / Q) * STRIDE - PAD, x = (int)(pixel % Q) * STRIDE - PAD;
     for (uint image = get_group_id(1); image < (uint)n; image += get_num_groups(1)) {
-        __global const float4 *from = in + (ulong)image * (H * W * QUADS) + quad;
+        __global const stored4 *from = in + (ulong)image * (H * W * QUADS) + quad;
         float4 best = (float4)(LOWEST, LOWEST, LOWEST, LOWEST);
 #pragma unroll
         for (int r = 0; r < R; r++) {
@@ -59,11 +88,11 @@ maxpool_g(__global const float4 *restrict in, __global float4 *restrict out, con
 #pragma unroll
             for (int s = 0; s < S; s++) {
                 if ((uint)(x + s) >= W) continue;
-                const float4 v = from[((y + r) * W + x + s) * QUADS];
+                const float4 v = LOAD4(from, ((y + r) * W + x + s) * QUADS);
                 best.x = LARGER(best.x, v.x), best.y = LARGER(best.y, v.y);
                 best.z = LARGER(best.z, v.z), best.w = LARGER(best.w, v.w);
             }
         }
-        out[(ulong)image * (P * Q * QUADS) + e] = best;
+        STORE4(out, (ulong)image * (P * Q * QUADS) + e, best);
     }
 }

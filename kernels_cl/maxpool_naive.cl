@@ -1,5 +1,6 @@
 /* Max-pool, the plainest form: one work-item computes one stored output element. The border counts
- * as minus infinity; a NaN in the window gives NaN. Padding channels C..CS-1 are written as zero. */
+ * as minus infinity; a NaN in the window gives NaN. Padding channels C..CS-1 are written as zero.
+ */
 #ifndef C
 #define C 3 /* input channels */
 #endif
@@ -31,20 +32,47 @@
 #define PAD 1 /* border on every side */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
-#endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-__kernel void maxpool_naive(__global const float *in, __global float *out, const int n) {
+/* Stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static uint rounded(float v, int drop) {
+    const uint bits = as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0
+typedef float stored;
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#elif PRECISION == 2
+typedef float stored;
+#define LOAD(p, i) as_float(rounded((p)[i], 13))
+#define STORE(p, i, v) ((p)[i] = as_float(rounded(v, 13)))
+#elif PRECISION == 3
+typedef half stored;
+#define LOAD(p, i) vload_half(i, p)
+#define STORE(p, i, v) vstore_half_rte(v, i, p)
+#elif PRECISION == 4
+typedef ushort stored;
+#define LOAD(p, i) as_float((uint)(p)[i] << 16)
+#define STORE(p, i, v) ((p)[i] = (ushort)(rounded(v, 16) >> 16))
+#else
+#error "no storage of this precision here"
+#endif
+
+__kernel void maxpool_naive(__global const stored *in, __global stored *out, const int n) {
     const uint e = (uint)get_global_id(0);
     if (e >= (uint)(P * Q * CS)) return;
     const int c = (int)(e % CS);
     const int q = (int)(e / CS % Q);
     const int p = (int)(e / CS / Q);
     for (int image = (int)get_group_id(1); image < n; image += (int)get_num_groups(1)) {
-        __global const float *x = in + (long)image * (H * W * CS);
+        __global const stored *x = in + (long)image * (H * W * CS);
         float best = -INFINITY;
         for (int r = 0; r < R; r++) {
             const int h = p * STRIDE - PAD + r;
@@ -52,10 +80,10 @@ __kernel void maxpool_naive(__global const float *in, __global float *out, const
             for (int s = 0; s < S; s++) {
                 const int w = q * STRIDE - PAD + s;
                 if (w < 0 || w >= W) continue;
-                const float v = x[(h * W + w) * CS + c];
+                const float v = LOAD(x, (h * W + w) * CS + c);
                 if (v > best || v != v) best = v;
             }
         }
-        out[(long)image * (P * Q * CS) + e] = c < C ? best : 0.0f;
+        STORE(out, (long)image * (P * Q * CS) + e, c < C ? best : 0.0f);
     }
 }

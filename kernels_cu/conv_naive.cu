@@ -39,14 +39,51 @@
 #define PAD 1 /* border on every side */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
-#endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-extern "C" __global__ void conv_naive(const float *in, const float *weights, const float *bias,
-                                      const float *residual, float *out, const int n,
+/* Stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static __device__ unsigned int rounded(float v, int drop) {
+    const unsigned int bits = __float_as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0
+typedef float stored;
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#elif PRECISION == 2
+typedef float stored;
+#define LOAD(p, i) __uint_as_float(rounded((p)[i], 13))
+#define STORE(p, i, v) ((p)[i] = __uint_as_float(rounded(v, 13)))
+#elif PRECISION == 3
+typedef unsigned short stored;
+static __device__ float from_half(stored h) {
+    float v;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(h));
+    return v;
+}
+#define LOAD(p, i) from_half((p)[i])
+static __device__ stored to_half(float v) {
+    stored h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(v));
+    return h;
+}
+#define STORE(p, i, v) ((p)[i] = to_half(v))
+#elif PRECISION == 4
+typedef unsigned short stored;
+#define LOAD(p, i) __uint_as_float((unsigned int)(p)[i] << 16)
+#define STORE(p, i, v) ((p)[i] = (stored)(rounded(v, 16) >> 16))
+#else
+#error "no storage of this precision here"
+#endif
+
+extern "C" __global__ void conv_naive(const stored *in, const stored *weights, const float *bias,
+                                      const stored *residual, stored *out, const int n,
                                       const int flags) {
     const unsigned int e = blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= (unsigned int)(P * Q * KS)) return;
@@ -54,7 +91,7 @@ extern "C" __global__ void conv_naive(const float *in, const float *weights, con
     const int q = (int)(e / KS % Q);
     const int p = (int)(e / KS / Q);
     for (int image = (int)blockIdx.y; image < n; image += (int)gridDim.y) {
-        const float *x = in + (long long)image * (H * W * CS);
+        const stored *x = in + (long long)image * (H * W * CS);
         const long long at = (long long)image * (P * Q * KS) + e;
         float sum = 0.0f;
         if (k < K) {
@@ -64,17 +101,17 @@ extern "C" __global__ void conv_naive(const float *in, const float *weights, con
                 for (int s = 0; s < S; s++) {
                     const int w = q * STRIDE - PAD + s;
                     if (w < 0 || w >= W) continue;
-                    const float *pixel = x + (h * W + w) * CS;
-                    const float *tap = weights + (long long)((k * R + r) * S + s) * C;
+                    const stored *pixel = x + (h * W + w) * CS;
+                    const stored *tap = weights + (long long)((k * R + r) * S + s) * C;
                     for (int c = 0; c < C; c++)
-                        sum = fmaf(pixel[c], tap[c], sum);
+                        sum = fmaf(LOAD(pixel, c), LOAD(tap, c), sum);
                 }
             }
             sum += bias[k];
-            if (flags & 2) sum += residual[at];
+            if (flags & 2) sum += LOAD(residual, at);
             /* Written so that NaN stays NaN. */
             if ((flags & 1) && sum < 0.0f) sum = 0.0f;
         }
-        out[at] = sum;
+        STORE(out, at, sum);
     }
 }

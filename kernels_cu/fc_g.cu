@@ -24,16 +24,41 @@
 #define IMAGES 1 /* images that share one pass over the weights */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+
+/* Four stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 0 || PRECISION == 2
+typedef float4 stored4;
+#define LOAD4(p, i) ((p)[i])
+#elif PRECISION == 3
+typedef ushort4 stored4;
+static __device__ float from_half(unsigned short h) {
+    float v;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(h));
+    return v;
+}
+static __device__ float4 from_stored4(stored4 q) {
+    return make_float4(from_half(q.x), from_half(q.y), from_half(q.z), from_half(q.w));
+}
+#define LOAD4(p, i) from_stored4((p)[i])
+#elif PRECISION == 4
+typedef ushort4 stored4;
+static __device__ float widened(unsigned short h) {
+    return __uint_as_float((unsigned int)h << 16);
+}
+static __device__ float4 from_stored4(stored4 q) {
+    return make_float4(widened(q.x), widened(q.y), widened(q.z), widened(q.w));
+}
+#define LOAD4(p, i) from_stored4((p)[i])
+#else
+#error "no storage of this precision here"
 #endif
 
 #define QUADS (CS / 4)
 
 extern "C" __global__ void __launch_bounds__(LANES *OUTPUTS)
-    fc_g(const float4 *__restrict__ in, const float4 *__restrict__ weights,
+    fc_g(const stored4 *__restrict__ in, const stored4 *__restrict__ weights,
          const float *__restrict__ bias, float *__restrict__ out, const int n) {
     __shared__ float sums[IMAGES * LANES * OUTPUTS];
     const unsigned int tid = threadIdx.x, lane = tid % LANES;
@@ -46,12 +71,12 @@ extern "C" __global__ void __launch_bounds__(LANES *OUTPUTS)
         for (int i = 0; i < IMAGES; i++)
             sum[i] = 0.0f;
         for (unsigned int c = lane; c < QUADS; c += LANES) {
-            const float4 w = weights[(unsigned long long)from_k * QUADS + c];
+            const float4 w = LOAD4(weights, (unsigned long long)from_k * QUADS + c);
 #pragma unroll
             for (int i = 0; i < IMAGES; i++) {
                 const unsigned long long image =
                     first + i < (unsigned long long)n ? first + i : first;
-                const float4 v = in[image * QUADS + c];
+                const float4 v = LOAD4(in, image * QUADS + c);
                 sum[i] = fmaf(v.x, w.x, sum[i]);
                 sum[i] = fmaf(v.y, w.y, sum[i]);
                 sum[i] = fmaf(v.z, w.z, sum[i]);

@@ -1,5 +1,6 @@
 /* Max-pool, the plainest form: one thread computes one stored output element. The border counts
- * as minus infinity; a NaN in the window gives NaN. Padding channels C..CS-1 are written as zero. */
+ * as minus infinity; a NaN in the window gives NaN. Padding channels C..CS-1 are written as zero.
+ */
 #ifndef C
 #define C 3 /* input channels */
 #endif
@@ -31,20 +32,57 @@
 #define PAD 1 /* border on every side */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
-#endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-extern "C" __global__ void maxpool_naive(const float *in, float *out, const int n) {
+/* Stored elements: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static __device__ unsigned int rounded(float v, int drop) {
+    const unsigned int bits = __float_as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0
+typedef float stored;
+#define LOAD(p, i) ((p)[i])
+#define STORE(p, i, v) ((p)[i] = (v))
+#elif PRECISION == 2
+typedef float stored;
+#define LOAD(p, i) __uint_as_float(rounded((p)[i], 13))
+#define STORE(p, i, v) ((p)[i] = __uint_as_float(rounded(v, 13)))
+#elif PRECISION == 3
+typedef unsigned short stored;
+static __device__ float from_half(stored h) {
+    float v;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(h));
+    return v;
+}
+#define LOAD(p, i) from_half((p)[i])
+static __device__ stored to_half(float v) {
+    stored h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(v));
+    return h;
+}
+#define STORE(p, i, v) ((p)[i] = to_half(v))
+#elif PRECISION == 4
+typedef unsigned short stored;
+#define LOAD(p, i) __uint_as_float((unsigned int)(p)[i] << 16)
+#define STORE(p, i, v) ((p)[i] = (stored)(rounded(v, 16) >> 16))
+#else
+#error "no storage of this precision here"
+#endif
+
+extern "C" __global__ void maxpool_naive(const stored *in, stored *out, const int n) {
     const unsigned int e = blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= (unsigned int)(P * Q * CS)) return;
     const int c = (int)(e % CS);
     const int q = (int)(e / CS % Q);
     const int p = (int)(e / CS / Q);
     for (int image = (int)blockIdx.y; image < n; image += (int)gridDim.y) {
-        const float *x = in + (long long)image * (H * W * CS);
+        const stored *x = in + (long long)image * (H * W * CS);
         float best = -__int_as_float(0x7f800000);
         for (int r = 0; r < R; r++) {
             const int h = p * STRIDE - PAD + r;
@@ -52,10 +90,10 @@ extern "C" __global__ void maxpool_naive(const float *in, float *out, const int 
             for (int s = 0; s < S; s++) {
                 const int w = q * STRIDE - PAD + s;
                 if (w < 0 || w >= W) continue;
-                const float v = x[(h * W + w) * CS + c];
+                const float v = LOAD(x, (h * W + w) * CS + c);
                 if (v > best || v != v) best = v;
             }
         }
-        out[(long long)image * (P * Q * CS) + e] = c < C ? best : 0.0f;
+        STORE(out, (long long)image * (P * Q * CS) + e, c < C ? best : 0.0f);
     }
 }

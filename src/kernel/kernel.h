@@ -63,6 +63,9 @@ typedef enum lap_fusion {
     LAP_FUSE_FC          /* op: average pool; partner: the fully connected layer behind it */
 } lap_fusion;
 
+/* Matrix instructions of a precision run on the device in its kernel language (probe.h). */
+#define LAP_FEATURE_MMA(precision) (1u << (precision))
+
 /* One choice of work: op, device, batch, parameters. What every function of a row is given. */
 typedef struct lap_case {
     const lap_op *op;
@@ -70,7 +73,8 @@ typedef struct lap_case {
     const lap_op *partner; /* NULL without fusion */
     const lap_device_info *device;
     lap_precision precision;
-    uint64_t n; /* batch */
+    unsigned features; /* LAP_FEATURE_* that test kernels have shown the device to have */
+    uint64_t n;        /* batch */
     lap_params params;
 } lap_case;
 

@@ -3,19 +3,45 @@
  */
 #include "kernel/rows.h"
 
+#include "base/half.h"
+
+size_t lap_element_bytes(lap_precision precision) {
+    return precision == LAP_FP16 || precision == LAP_BF16 ? 2 : 4;
+}
+
+void lap_element_put(lap_precision precision, void *to, size_t i, float value) {
+    switch (precision) {
+    case LAP_FP16:
+        ((uint16_t *)to)[i] = lap_half_from_float(value);
+        return;
+    case LAP_BF16:
+        ((uint16_t *)to)[i] = lap_bf16_from_float(value);
+        return;
+    case LAP_TF32:
+        value = lap_tf32_round(value);
+        break;
+    case LAP_FP32:
+    case LAP_FP32X3:
+    case LAP_PRECISION_COUNT:
+        break;
+    }
+    ((float *)to)[i] = value;
+}
+
 size_t lap_pack_krsc_bytes(const lap_case *c) {
-    return (size_t)lap_op_weight_count(c->op) * sizeof(float);
+    return (size_t)lap_op_weight_count(c->op) * lap_element_bytes(c->precision);
 }
 
 void lap_pack_krsc(const lap_case *c, const lap_op_weights *weights, void *out) {
     const lap_op *op = c->op;
     size_t k_count = (size_t)op->out.c, c_count = (size_t)op->in.c;
     size_t taps = op->kind == LAP_OP_CONV ? (size_t)op->r * (size_t)op->s : 1;
-    float *packed = out;
+    size_t at = 0;
     for (size_t k = 0; k < k_count; k++)
         for (size_t tap = 0; tap < taps; tap++)
             for (size_t channel = 0; channel < c_count; channel++)
-                *packed++ = weights->w[(k * c_count + channel) * taps + tap];
+                lap_element_put(c->precision, out, at++,
+                                weights->w[(k * c_count + channel) * taps + tap]);
 }
 
 void lap_pack_rsck(const lap_case *c, const lap_op_weights *weights, void *out) {

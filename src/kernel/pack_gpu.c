@@ -3,6 +3,8 @@
  */
 #include "kernel/pack_gpu.h"
 
+#include "kernel/rows.h"
+
 #include <string.h>
 
 static size_t taps_of(const lap_op *op) {
@@ -45,13 +47,14 @@ void lap_pack_rcs_k(const lap_op *op, size_t k_multiple, const float *w, float *
                     out[((r * c_count + c) * s_count + s) * row + k] = *w++;
 }
 
-size_t lap_pack_ks_cs_bytes(const lap_op *op) {
-    return (size_t)op->out.cs * (size_t)op->in.cs * sizeof(float);
+size_t lap_pack_ks_cs_bytes(const lap_op *op, lap_precision precision) {
+    return (size_t)op->out.cs * (size_t)op->in.cs * lap_element_bytes(precision);
 }
 
-void lap_pack_ks_cs(const lap_op *op, const float *w, float *out) {
+void lap_pack_ks_cs(const lap_op *op, lap_precision precision, const float *w, void *out) {
     size_t c_count = (size_t)op->in.c, k_count = (size_t)op->out.c, row = (size_t)op->in.cs;
-    memset(out, 0, lap_pack_ks_cs_bytes(op));
+    memset(out, 0, lap_pack_ks_cs_bytes(op, precision));
     for (size_t k = 0; k < k_count; k++)
-        memcpy(out + k * row, w + k * c_count, c_count * sizeof(float));
+        for (size_t c = 0; c < c_count; c++)
+            lap_element_put(precision, out, k * row + c, w[k * c_count + c]);
 }

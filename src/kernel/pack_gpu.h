@@ -17,8 +17,8 @@ void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple
 size_t lap_pack_rcs_k_bytes(const lap_op *op, size_t k_multiple);
 void lap_pack_rcs_k(const lap_op *op, size_t k_multiple, const float *w, float *out);
 
-/* [K][C] to [KS][CS]. */
-size_t lap_pack_ks_cs_bytes(const lap_op *op);
-void lap_pack_ks_cs(const lap_op *op, const float *w, float *out);
+/* [K][C] to [KS][CS], in the precision's storage type. */
+size_t lap_pack_ks_cs_bytes(const lap_op *op, lap_precision precision);
+void lap_pack_ks_cs(const lap_op *op, lap_precision precision, const float *w, void *out);
 
 #endif

@@ -10,6 +10,10 @@
  * in accepts(), so only rows that compete for a device need an order between them. */
 static const lap_kernel_row *const rows[] = {
     /* convolution */
+    &lap_row_stem_mma_pool,
+    &lap_row_conv_mma_down,
+    &lap_row_stem_mma,
+    &lap_row_conv_mma,
     &lap_row_stem_g,
     &lap_row_conv_igemm_ds,
     &lap_row_conv_igemm,
@@ -28,6 +32,7 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_avgpool_naive,
     /* fully connected: the library's product wherever there is one */
     &lap_row_fc_gemm,
+    &lap_row_fc_mma,
     &lap_row_fc_igemm,
     &lap_row_fc_g,
     &lap_row_fc_v,
@@ -139,6 +144,10 @@ void lap_kernel_params_text(const lap_kernel_row *row, const lap_params *params,
 bool lap_row_accepts_all(const lap_case *c) {
     (void)c;
     return true;
+}
+
+bool lap_row_accepts_plain(const lap_case *c) {
+    return c->precision != LAP_TF32 || (c->features & LAP_FEATURE_MMA(LAP_TF32)) != 0;
 }
 
 bool lap_row_valid_all(const lap_case *c) {

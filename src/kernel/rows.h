@@ -26,7 +26,15 @@ extern const lap_kernel_row lap_row_conv_winograd_v;
 /* rows_gemm.c: through the device's GEMM library, OpenCL. */
 extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
 
+/* rows_mma.c: tensor cores, both languages. */
+extern const lap_kernel_row lap_row_conv_mma, lap_row_conv_mma_down, lap_row_fc_mma;
+/* rows_stem.c: the first convolution on tensor cores, both languages. */
+extern const lap_kernel_row lap_row_stem_mma, lap_row_stem_mma_pool;
+
 #define LAP_ROW_FP32 (1u << LAP_FP32)
+/* Precisions of tensor cores, and what plain kernels store, converting element by element. */
+#define LAP_ROW_MMA (1u << LAP_TF32 | 1u << LAP_FP16 | 1u << LAP_BF16)
+#define LAP_ROW_PLAIN (LAP_ROW_FP32 | LAP_ROW_MMA)
 #define LAP_ROW_STAGE_KERNEL(stem_, grid_, count_, ...)                                            \
     {                                                                                              \
         .kind = LAP_STAGE_KERNEL, .stem = (stem_), .entry = (stem_), .roles = {__VA_ARGS__},       \
@@ -36,6 +44,10 @@ extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 bool lap_row_accepts_all(const lap_case *c);
+/* All but tf32 where the device has none: nothing may be called tf32 that no tensor core could
+ * make.
+ */
+bool lap_row_accepts_plain(const lap_case *c);
 bool lap_row_valid_all(const lap_case *c);
 void lap_row_defaults_none(const lap_case *c, lap_params *params);
 
@@ -59,6 +71,13 @@ bool lap_row_small_registers(const lap_device_info *device);
 
 /* ceil(a / b), b > 0 */
 uint64_t lap_row_ceil_div(uint64_t a, uint64_t b);
+
+/* ---- stored elements (pack.c) --------------------------------------------------------------- */
+
+/* Bytes of a stored element of activations and packed weights. */
+size_t lap_element_bytes(lap_precision precision);
+/* Element i of `to`, rounded to the precision. */
+void lap_element_put(lap_precision precision, void *to, size_t i, float value);
 
 /* ---- packers (pack.c) ----------------------------------------------------------------------- */
 

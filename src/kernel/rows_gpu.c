@@ -1,4 +1,4 @@
-/* Rows for GPUs, fp32 FMA: implicit matrix product (convolution, large fully connected), pools, and
+/* Rows for GPUs, FMA: implicit matrix product (convolution, large fully connected), pools, and
  * a fully connected layer for few images. They refuse CPUs, where such kernels are slow.
  *
  * Geometry computed here mirrors the macros of kernels_cl/conv_igemm.cl and
@@ -267,7 +267,8 @@ static bool grid_of(const lap_case *c, uint64_t groups, uint64_t rows, uint32_t 
 }
 
 static bool maxpool_accepts(const lap_case *c) {
-    return lap_row_is_gpu(c->device) && lap_row_group_fits(c->device, MAXPOOL_GROUP, 0);
+    return lap_row_accepts_plain(c) && lap_row_is_gpu(c->device) &&
+           lap_row_group_fits(c->device, MAXPOOL_GROUP, 0);
 }
 
 static bool maxpool_grid(const lap_case *c, lap_grid *grid) {
@@ -279,7 +280,7 @@ const lap_kernel_row lap_row_maxpool_g = {
     .id = "maxpool_g",
     .about = "four channels of a pixel a work-item",
     .kind = LAP_OP_MAXPOOL,
-    .precisions = LAP_ROW_FP32,
+    .precisions = LAP_ROW_PLAIN,
     .stages = {LAP_ROW_STAGE_KERNEL("maxpool_g", maxpool_grid, 3, LAP_ROLE_IN, LAP_ROLE_OUT,
                                     LAP_ROLE_N)},
     .stage_count = 1,
@@ -298,7 +299,8 @@ static bool avgpool_valid(const lap_case *c) {
 }
 
 static bool avgpool_accepts(const lap_case *c) {
-    return lap_row_is_gpu(c->device) && lap_row_group_fits(c->device, 64, 1024);
+    return lap_row_accepts_plain(c) && lap_row_is_gpu(c->device) &&
+           lap_row_group_fits(c->device, 64, 1024);
 }
 
 static void avgpool_defaults(const lap_case *c, lap_params *params) {
@@ -317,7 +319,7 @@ const lap_kernel_row lap_row_avgpool_g = {
     .id = "avgpool_g",
     .about = "rows of a group sum pixels side by side, then a fixed tree",
     .kind = LAP_OP_AVGPOOL,
-    .precisions = LAP_ROW_FP32,
+    .precisions = LAP_ROW_PLAIN,
     .tunables = {{"ROWS", 4, {4, 8, 16, 32}}},
     .tunable_count = 1,
     .stages = {LAP_ROW_STAGE_KERNEL("avgpool_g", avgpool_grid, 3, LAP_ROLE_IN, LAP_ROLE_OUT,
@@ -341,8 +343,8 @@ static bool fc_valid(const lap_case *c) {
 }
 
 static bool fc_accepts(const lap_case *c) {
-    return lap_row_is_gpu(c->device) && c->op->in.h * c->op->in.w == 1 &&
-           lap_row_group_fits(c->device, 64, 2048);
+    return lap_row_accepts_plain(c) && lap_row_is_gpu(c->device) &&
+           c->op->in.h * c->op->in.w == 1 && lap_row_group_fits(c->device, 64, 2048);
 }
 
 static void fc_defaults(const lap_case *c, lap_params *params) {
@@ -362,18 +364,18 @@ static bool fc_grid(const lap_case *c, lap_grid *grid) {
 }
 
 static size_t fc_packed_bytes(const lap_case *c) {
-    return lap_pack_ks_cs_bytes(c->op);
+    return lap_pack_ks_cs_bytes(c->op, c->precision);
 }
 
 static void fc_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
-    lap_pack_ks_cs(c->op, weights->w, out);
+    lap_pack_ks_cs(c->op, c->precision, weights->w, out);
 }
 
 const lap_kernel_row lap_row_fc_g = {
     .id = "fc_g",
     .about = "lanes of a group share an output, for few images",
     .kind = LAP_OP_FC,
-    .precisions = LAP_ROW_FP32,
+    .precisions = LAP_ROW_PLAIN,
     .tunables = {[LANES] = {"LANES", 4, {8, 16, 32, 64}},
                  [OUTPUTS] = {"OUTPUTS", 4, {1, 2, 4, 8}},
                  [IMAGES] = {"IMAGES", 4, {1, 2, 4, 8}}},

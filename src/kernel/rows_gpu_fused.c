@@ -192,13 +192,13 @@ static bool pool_fc_grid(const lap_case *c, lap_grid *grid) {
 }
 
 static size_t pool_fc_packed_bytes(const lap_case *c) {
-    return lap_pack_ks_cs_bytes(c->partner);
+    return lap_pack_ks_cs_bytes(c->partner, c->precision);
 }
 
 static void pool_fc_pack(const lap_case *c, const lap_op_weights *weights,
                          const lap_op_weights *partner, void *out) {
     (void)weights; /* a pool */
-    lap_pack_ks_cs(c->partner, partner->w, out);
+    lap_pack_ks_cs(c->partner, c->precision, partner->w, out);
 }
 
 const lap_kernel_row lap_row_pool_fc_g = {

@@ -25,6 +25,11 @@ static const lap_tool tools[] = {
      .needs_mma = true,
      .variants = {mma_tf32, mma_fp16, mma_bf16},
      .variant_counts = {1, 1, 1}},
+    {.stem = "probe_mma",
+     .entries = {"probe_mma"},
+     .needs_mma = true,
+     .variants = {mma_tf32, mma_fp16, mma_bf16},
+     .variant_counts = {1, 1, 1}},
 };
 
 const lap_tool *lap_tool_at(size_t index) {

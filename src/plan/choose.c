@@ -73,6 +73,7 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
                              .partner = step->partner,
                              .device = lap_device_get_info(plan->session->device),
                              .precision = plan->options.precision,
+                             .features = plan->session->features,
                              .n = chosen_for};
         if (rows[i]->variant || (plan->options.naive && !rows[i]->naive)) continue;
         if (!lap_kernel_can_run(rows[i], &step->c, has_gemm)) continue;
@@ -93,10 +94,12 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
         lap_text_addf(&passed, "%s%s: %s", passed.length ? "; " : "", rows[i]->id, line);
     }
     if (status != LAP_OK) {
+        const char *lacking = plan->session->lacking[plan->options.precision];
         status = LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: no %s kernel in %s runs on this device%s%s",
                           step->op->name, lap_op_kind_name(step->op->kind),
-                          lap_precision_name(plan->options.precision), passed.length ? ": " : "",
-                          lap_text_get(&passed));
+                          lap_precision_name(plan->options.precision),
+                          passed.length || *lacking ? ": " : "",
+                          passed.length ? lap_text_get(&passed) : lacking);
     }
     step->fallback = passed.data; /* may be NULL */
     return status;

@@ -18,11 +18,17 @@ typedef struct lap_session {
     lap_device *device;
     lap_queue *queue;
     struct lap_kernel_cache *kernels;
-    double open_s; /* opening the device and its queue */
+    double open_s;                          /* opening the device and its queue */
+    unsigned features;                      /* LAP_FEATURE_*, as far as probed */
+    unsigned probed;                        /* bit mask 1u << lap_precision */
+    char lacking[LAP_PRECISION_COUNT][320]; /* why a probed feature is missing */
 } lap_session;
 
 lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_error *err);
 lap_status lap_session_close(lap_session *session, lap_error *err); /* NULL is LAP_OK */
+/* Fills features for a precision by running test kernels, once; lap_plan_new does it. Fails only
+ * when the device does, not when it lacks something. */
+lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_error *err);
 
 typedef struct lap_plan_options {
     uint64_t batch;

@@ -2,6 +2,7 @@
 #include "plan/internal.h"
 
 #include "base/clock.h"
+#include "kernel/probe.h"
 #include <stdlib.h>
 
 lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_error *err) {
@@ -18,6 +19,25 @@ lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_
         return status;
     }
     *out = session;
+    return LAP_OK;
+}
+
+lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_error *err) {
+    unsigned bit = 1u << precision;
+    bool narrow = precision == LAP_TF32 || precision == LAP_FP16 || precision == LAP_BF16;
+    if (!narrow || session->probed & bit) return LAP_OK;
+    lap_error detail = {0};
+    lap_status status = lap_probe_mma(session->queue, precision, &detail);
+    bool lacks = status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED || status == LAP_E_VERIFY;
+    if (status != LAP_OK && !lacks) {
+        if (err) *err = detail;
+        return status;
+    }
+    session->probed |= bit;
+    if (status == LAP_OK)
+        session->features |= LAP_FEATURE_MMA(precision);
+    else
+        lap_error_text(&detail, session->lacking[precision], sizeof session->lacking[precision]);
     return LAP_OK;
 }
 

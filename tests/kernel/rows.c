@@ -99,7 +99,13 @@ static void choice_follows_device(void **state) {
     strcpy(cpu.language, "cu"); /* CPU rows exist in OpenCL C only */
     assert_string_equal(lap_kernel_choose(&c, false, false)->id, "fc_naive");
     c.precision = LAP_BF16;
+    assert_string_equal(lap_kernel_choose(&c, true, false)->id, "fc_naive");
+    c.precision = LAP_FP32X3;
     assert_null(lap_kernel_choose(&c, true, false));
+    c.precision = LAP_TF32; /* only what tensor cores could do as well */
+    assert_null(lap_kernel_choose(&c, true, false));
+    c.features = LAP_FEATURE_MMA(LAP_TF32);
+    assert_string_equal(lap_kernel_choose(&c, true, false)->id, "fc_naive");
 }
 
 static void unfolded_input_must_fit(void **state) {

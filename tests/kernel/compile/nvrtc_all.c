@@ -92,6 +92,9 @@ static void *work(void *unused) {
         const variant *v = &all.list[job % all.count];
         size_t arch = job / all.count;
         if (!lap_kernel_source("cu", v->stem) || (arch > 0 && !v->is_default)) continue;
+        /* Tensor-core rows are refused there, because the probe does not build either. */
+        bool old = strcmp(archs[arch], "sm_75") == 0;
+        if (old && v->row && !(v->row->precisions & 1u << LAP_FP32)) continue;
         compile(v, archs[arch]);
     }
 }

@@ -21,6 +21,7 @@ static const struct {
       .type = LAP_DEVICE_GPU,
       .units = 132,
       .local_bytes = 49152,
+      .local_optin_bytes = 232448,
       .max_group_size = 1024,
       .max_group_dim = {1024, 1024, 64},
       .simd_width = 32,
@@ -31,6 +32,7 @@ static const struct {
       .type = LAP_DEVICE_GPU,
       .units = 132,
       .local_bytes = 49152,
+      .local_optin_bytes = 232448,
       .max_group_size = 1024,
       .max_group_dim = {1024, 1024, 64},
       .simd_width = 32,
@@ -104,24 +106,21 @@ static bool add(variants *out, const lap_kernel_row *row, const lap_case *c, boo
 
 /* The case of a row on an op, fused as the row wants, on the GPU or else on a CPU; false when it
  * runs on neither. */
-static bool accepted(const lap_kernel_row *row, const lap_net *net, int index, uint64_t n,
-                     const lap_device_info *gpu, const lap_device_info *cpu, lap_case *c) {
-    const lap_op *op = &net->ops[index], *partner = NULL;
+static bool accepted(const lap_kernel_row *row, const lap_net *net, int index,
+                     lap_precision precision, uint64_t n, const lap_device_info *gpu,
+                     const lap_device_info *cpu, lap_case *c) {
+    const lap_device_info *both[] = {gpu, cpu};
+    const lap_op *partner = NULL;
     lap_fusion fusion = LAP_FUSE_NONE;
     if (row->fusion != LAP_FUSE_NONE) partner = plan_partner(net, index, &fusion);
-    const lap_device_info *both[] = {gpu, cpu};
     for (int i = 0; i < 2; i++) {
-        *c = (lap_case){.op = op,
+        *c = (lap_case){.op = &net->ops[index],
                         .fusion = fusion,
                         .partner = partner,
                         .device = both[i],
-                        .precision = LAP_FP32,
+                        .precision = precision,
+                        .features = gpu->cc_major ? ~0u : 0,
                         .n = n};
-        for (int p = 0; p < LAP_PRECISION_COUNT; p++)
-            if (row->precisions & 1u << p) {
-                c->precision = (lap_precision)p;
-                break;
-            }
         if (!lap_kernel_can_run(row, c, true)) continue;
         row->defaults(c, &c->params);
         return true;
@@ -172,11 +171,15 @@ bool variants_defaults(const lap_device_info *gpu, variants *out) {
     bool ok = tools(gpu, out);
     for (size_t r = 0; r < rows && ok; r++)
         for (int o = 0; o < net->op_count && ok; o++)
-            for (size_t b = 0; b < BATCHES && ok; b++) {
-                lap_case c;
-                if (accepted(list[r], net, o, batches[b], gpu, &cpu, &c))
-                    ok = add(out, list[r], &c, true);
-            }
+            for (size_t b = 0; b < BATCHES && ok; b++)
+                for (int p = 0; p < LAP_PRECISION_COUNT && ok; p++) {
+                    /* A row's first precision for all batches, the others for the last. */
+                    bool first = (list[r]->precisions & ((1u << p) - 1)) == 0;
+                    lap_case c;
+                    if ((first || b + 1 == BATCHES) &&
+                        accepted(list[r], net, o, (lap_precision)p, batches[b], gpu, &cpu, &c))
+                        ok = add(out, list[r], &c, true);
+                }
     lap_net_free(net);
     return ok;
 }
@@ -218,7 +221,12 @@ bool variants_space(const lap_device_info *gpu, size_t most, variants *out) {
         /* From the back: wide layers, where no tile is refused for being too wide. */
         for (int o = net->op_count - 1; o >= 0; o--) {
             lap_case c;
-            if (!accepted(list[r], net, o, 256, gpu, &cpu, &c) || !list[r]->tunable_count) continue;
+            int p = 0;
+            while (!(list[r]->precisions & 1u << p))
+                p++;
+            if (!list[r]->tunable_count ||
+                !accepted(list[r], net, o, (lap_precision)p, 256, gpu, &cpu, &c))
+                continue;
             ok = space_of(list[r], &c, most, out);
             break;
         }

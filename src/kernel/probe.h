@@ -1,0 +1,16 @@
+/* What a device can really do, found by building and running a small kernel: lists of extensions
+ * and version numbers are no evidence (NVIDIA's OpenCL runs matrix instructions that no extension
+ * names).
+ */
+#ifndef LAP_KERNEL_PROBE_H
+#define LAP_KERNEL_PROBE_H
+
+#include "kernel/kernel.h"
+
+/* Runs one matrix product of small integers on the queue through the instructions that the
+ * tensor-core kernels of that precision are made of, and compares all its elements. LAP_OK: right.
+ * LAP_E_BUILD, LAP_E_UNSUPPORTED: the device has none, err says why; LAP_E_VERIFY: it computed
+ * something else. Another status: the device failed. */
+lap_status lap_probe_mma(lap_queue *queue, lap_precision precision, lap_error *err);
+
+#endif

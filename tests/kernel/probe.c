@@ -1,0 +1,135 @@
+/* The probe of matrix instructions on the fake backend: what counts as having them, what as lacking
+ * them, and what as a failing device. A session asks once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/half.h"
+#include "fake_backend.h"
+#include "kernel/probe.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+static int runs;
+
+static float element(int64_t precision, const unsigned char *row, size_t i) {
+    uint16_t narrow;
+    float wide;
+    memcpy(&narrow, row + 2 * i, sizeof narrow);
+    if (precision == LAP_FP16) return lap_half_to_float(narrow);
+    if (precision == LAP_BF16) return lap_bf16_to_float(narrow);
+    memcpy(&wide, row + 4 * i, sizeof wide);
+    return wide;
+}
+
+/* The kernel in C: 16 rows, then 8 columns, 32 bytes each. */
+static void product(const lap_define *defines, size_t count, const lap_raw_launch *launch,
+                    void *const *pointers) {
+    (void)launch;
+    int64_t precision = fake_define(defines, count, "PRECISION", 0);
+    const unsigned char *in = pointers[0];
+    float *out = pointers[1];
+    size_t depth = precision == LAP_TF32 ? 8 : 16;
+    runs++;
+    for (size_t row = 0; row < 16; row++)
+        for (size_t column = 0; column < 8; column++) {
+            float sum = 0;
+            for (size_t i = 0; i < depth; i++)
+                sum += element(precision, in + row * 32, i) *
+                       element(precision, in + (16 + column) * 32, i);
+            out[row * 8 + column] = sum;
+        }
+}
+
+static lap_session *begin(bool nvidia, bool buildable) {
+    fake_reset();
+    runs = 0;
+    lap_registry_add(&fake_ops);
+    strcpy(fake.devices[0].language, "cu");
+    fake.devices[0].cc_major = nvidia ? 9 : 0;
+    if (buildable) assert_true(fake_register("probe_mma", "probe_mma", product));
+    lap_session *session;
+    lap_error err = {0};
+    assert_int_equal(lap_session_open(&fake.devices[0], &session, &err), LAP_OK);
+    return session;
+}
+
+static void end(lap_session *session) {
+    lap_error err = {0};
+    assert_int_equal(lap_session_close(session, &err), LAP_OK);
+    assert_int_equal(fake_alive(), 0);
+}
+
+static void right_product(void **state) {
+    (void)state;
+    lap_session *session = begin(true, true);
+    lap_error err = {0};
+    static const lap_precision narrow[] = {LAP_TF32, LAP_FP16, LAP_BF16};
+    unsigned expected = 0;
+    for (size_t i = 0; i < 3; i++) {
+        expected |= LAP_FEATURE_MMA(narrow[i]);
+        assert_int_equal(lap_session_probe(session, narrow[i], &err), LAP_OK);
+        assert_int_equal(session->features, expected);
+        assert_string_equal(session->lacking[narrow[i]], "");
+        assert_int_equal(lap_session_probe(session, narrow[i], &err), LAP_OK); /* remembered */
+    }
+    assert_int_equal(runs, 3);
+    assert_int_equal(lap_session_probe(session, LAP_FP32, &err), LAP_OK); /* needs nothing */
+    assert_int_equal(runs, 3);
+    end(session);
+}
+
+static void expect_lacking(lap_session *session, const char *text) {
+    lap_error err = {0};
+    assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK);
+    assert_int_equal(session->features, 0);
+    if (!strstr(session->lacking[LAP_FP16], text))
+        fail_msg("'%s' says nothing of '%s'", session->lacking[LAP_FP16], text);
+    uint64_t builds = fake.builds;
+    assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK); /* once is enough */
+    assert_int_equal(fake.builds, builds);
+    end(session);
+}
+
+static void lacking(void **state) {
+    (void)state;
+    lap_session *session = begin(false, true);
+    expect_lacking(session, "no fp16 matrix instructions are known for this device");
+    assert_int_equal(runs, 0); /* another vendor's compiler never sees it */
+    session = begin(true, true);
+    fake.fail_build_stem = "probe_mma";
+    expect_lacking(session, "planted");
+    static const fake_plant_kind wrong[] = {FAKE_PLANT_WRONG, FAKE_PLANT_NAN, FAKE_PLANT_NOTHING};
+    for (size_t i = 0; i < 3; i++) {
+        session = begin(true, true);
+        fake_plant("probe_mma", wrong[i]);
+        expect_lacking(session, "a test product of fp16 matrix instructions gave");
+    }
+}
+
+/* A device that fails is no device that lacks something. */
+static void failing_device(void **state) {
+    (void)state;
+    lap_session *session = begin(true, true);
+    fake.fail_launch = 1;
+    lap_error err = {0};
+    assert_int_equal(lap_session_probe(session, LAP_TF32, &err), LAP_E_LAUNCH);
+    assert_int_equal(session->features, 0);
+    assert_int_equal(session->probed, 0);
+    assert_int_equal(lap_session_probe(session, LAP_TF32, &err), LAP_OK); /* asks again */
+    assert_int_equal(session->features, LAP_FEATURE_MMA(LAP_TF32));
+    end(session);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_product),
+        cmocka_unit_test(lacking),
+        cmocka_unit_test(failing_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
