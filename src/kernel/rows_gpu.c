@@ -83,17 +83,25 @@ static bool igemm_valid(const lap_case *c) {
 
 /* ---- conv_igemm: default parameters --------------------------------------------------------- */
 
-/* Tiles that defaults choose from, with the share of FMA among the inner loop's instructions. */
+/* Tiles that defaults choose from, with the share of a multiprocessor's multiply-adds that the
+ * inner loop reaches: when there is much work (0: not for that), and when there is little, where it
+ * is fitted to measured times. */
 static const struct tile {
     int bm, bn, bk, tm, tn;
-    double share;
+    double much, little;
 } tiles[] = {
-    {128, 128, 16, 8, 8, 0.84}, {128, 64, 16, 8, 8, 0.80}, {64, 64, 16, 8, 4, 0.74},
-    {64, 64, 16, 4, 4, 0.67},   {64, 32, 16, 4, 4, 0.65},  {32, 64, 16, 4, 4, 0.65},
-    {32, 32, 16, 4, 4, 0.63},
+    {128, 128, 16, 8, 8, 0.84, 0.84}, {128, 64, 16, 8, 8, 0.80, 0.80},
+    {64, 64, 16, 8, 4, 0.74, 0.71},   {64, 64, 16, 4, 4, 0.67, 0.645},
+    {64, 32, 16, 4, 4, 0.65, 0.52},   {32, 64, 16, 4, 4, 0.65, 0.68},
+    {32, 64, 32, 4, 4, 0, 0.70},      {32, 32, 16, 4, 4, 0.63, 0.60},
+    {32, 32, 32, 4, 4, 0, 0.60},
 };
 
-static const int splits[] = {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32};
+static const int splits_much[] = {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32};
+static const int splits_little[] = {1, 2, 3, 4, 6, 9, 12};
+static const int teams[] = {1, 2, 4};
+#define LITTLE 20000        /* clocks at a multiply-add a lane and clock */
+#define LOCAL_DEFAULT 32768 /* bytes that every device has; several groups fit larger ones */
 
 /* Groups that registers let a multiprocessor hold, as the CUDA kernel asks for. */
 static uint64_t resident_groups(const int *v, const igemm *g) {
@@ -103,31 +111,43 @@ static uint64_t resident_groups(const int *v, const igemm *g) {
     return groups ? groups : 1;
 }
 
+static uint64_t units_of(const lap_case *c) {
+    return c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
+}
+
+/* Less than this fills no device for long: latencies decide then, and parts cost much. */
+static bool little_work(const lap_case *c) {
+    uint64_t macs = lap_op_macs(c->op) + (c->partner ? lap_op_macs(c->partner) : 0);
+    return macs * c->n < (uint64_t)LITTLE * 128 * units_of(c);
+}
+
 /* Estimated clocks of a launch on multiprocessors with 128 lanes. Only ratios matter: more warps
- * hide more latency, a slice never takes less than a trip to the second-level cache, and parts of a
- * tile must be written, read and added. */
-static double igemm_clocks(const lap_case *c, double share) {
+ * hide more latency, a slice never takes less than a trip to the second-level cache, parts of a
+ * tile must be written, read and added, and so must the teams' sums. The constants for little work
+ * are fitted to the times of some 900 builds at batch 1 on a Hopper GPU. */
+static double igemm_clocks(const lap_case *c, const struct tile *tile, bool little) {
     const int *v = c->params.value;
     igemm g = igemm_of(c);
-    uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
-    uint64_t busiest = lap_row_ceil_div(g.tiles * g.split, units); /* groups of one unit */
+    uint64_t busiest = lap_row_ceil_div(g.tiles * g.split, units_of(c)); /* groups of one unit */
     uint64_t resident = resident_groups(v, &g);
     if (busiest < resident) resident = busiest;
-    double slices = (double)lap_row_ceil_div(g.slices, g.split);
-    double warps = (double)(resident * g.threads) / 32;
-    double rate = 128 * share * warps / (warps + 3);
-    double work = (double)busiest * slices * v[BM] * v[BN] * v[BK] / rate;
-    double latency = (double)lap_row_ceil_div(busiest, resident) * slices * 600;
+    double slices = (double)lap_row_ceil_div(g.slices, (uint64_t)g.split * (uint64_t)v[TEAMS]);
+    double warps = (double)(resident * g.threads) / 32, share = little ? tile->little : tile->much;
+    double rate = 128 * share * warps / (warps + (little ? 6.5 : 3));
+    double work = (double)busiest * v[TEAMS] * slices * v[BM] * v[BN] * v[BK] / rate;
+    double turns = (double)lap_row_ceil_div(busiest, resident);
+    double latency = turns * slices * (little ? 610 + 58 * v[BK] : 600);
     double clocks = (work > latency ? work : latency) + 1500;
-    double quads = (double)v[BM] * v[BN] / g.threads / 4;
-    return g.split > 1 ? clocks + 2500 + 50 * quads * g.split : clocks;
+    double quads = (double)v[BM] * v[BN] / g.team / 4; /* of a thread's sums */
+    if (g.split > 1) clocks += little ? 11200 + 260 * quads * g.split : 2500 + 50 * quads * g.split;
+    if (v[TEAMS] > 1) clocks += 3260 + 594 * quads * (v[TEAMS] - 1);
+    return clocks;
 }
 
 /* Parts are for filling a device that whole tiles leave idle; beyond that they only cost memory. */
 static bool split_useful(const lap_case *c) {
     igemm g = igemm_of(c);
-    uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
-    return g.split == 1 || g.tiles * g.split <= units * resident_groups(c->params.value, &g);
+    return g.split == 1 || g.tiles * g.split <= units_of(c) * resident_groups(c->params.value, &g);
 }
 
 /* Compilers that give a thread about 128 values keep 4 x 4 sums in registers, not 8 x 8. */
@@ -135,21 +155,34 @@ bool lap_row_small_registers(const lap_device_info *device) {
     return strstr(device->vendor, "Intel") != NULL;
 }
 
+/* The estimate for the parameters in c; 0 when defaults do not take them. */
+static double igemm_estimate(const lap_case *c, const struct tile *tile, bool little) {
+    if (!igemm_valid(c) || !split_useful(c)) return 0;
+    igemm g = igemm_of(c);
+    if (g.local_bytes > LOCAL_DEFAULT || g.threads > 256) return 0;
+    return igemm_clocks(c, tile, little);
+}
+
 static void igemm_defaults(const lap_case *c, lap_params *params) {
     lap_case trial = *c;
     double best = 0;
+    bool little = little_work(c);
+    const int *splits = little ? splits_little : splits_much;
+    size_t split_count = little ? sizeof splits_little / sizeof splits_little[0]
+                                : sizeof splits_much / sizeof splits_much[0];
+    size_t team_count = little ? sizeof teams / sizeof teams[0] : 1;
     /* What every device accepts: 64 threads, 8 KiB. */
     *params = (lap_params){
         .value = {[BM] = 32, [BN] = 32, [BK] = 16, [TM] = 4, [TN] = 4, [SPLITK] = 1, [TEAMS] = 1}};
     for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
         const struct tile *tile = &tiles[t];
         if (lap_row_small_registers(c->device) && tile->tm * tile->tn > 16) continue;
-        for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
-            trial.params = (lap_params){
-                .value = {tile->bm, tile->bn, tile->bk, tile->tm, tile->tn, splits[s], 1}};
-            if (!igemm_valid(&trial) || !split_useful(&trial)) continue;
-            double clocks = igemm_clocks(&trial, tile->share);
-            if (best > 0 && !(clocks < best)) continue;
+        if (!little && tile->much <= 0) continue;
+        for (size_t s = 0; s < split_count * team_count; s++) {
+            trial.params = (lap_params){.value = {tile->bm, tile->bn, tile->bk, tile->tm, tile->tn,
+                                                  splits[s % split_count], teams[s / split_count]}};
+            double clocks = igemm_estimate(&trial, tile, little);
+            if (clocks <= 0 || (best > 0 && !(clocks < best))) continue;
             best = clocks;
             *params = trial.params;
         }

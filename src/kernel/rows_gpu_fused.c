@@ -69,15 +69,17 @@ static double stem_clocks(const lap_case *c) {
     uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     uint64_t busiest = lap_row_ceil_div(c->n * g.blocks * g.bands * g.strips, units);
     uint64_t warps = lap_row_ceil_div(g.threads, 32), quarters = (warps + 3) / 4 * 4;
-    uint64_t resident = 65536 / (128 * quarters * 32);
+    uint64_t registers = v[TM] * v[TN] <= 32 ? 128 : 168; /* as the CUDA kernel asks for */
+    uint64_t resident = 65536 / (registers * quarters * 32);
     if (resident < 1) resident = 1;
     uint64_t turns = lap_row_ceil_div(busiest, resident);
     if (busiest < resident) resident = busiest;
     double each = (double)(resident * warps) / 4; /* warps that share an issue slot */
     if (each < 1) each = 1;
-    double loads = (double)(c->op->r * c->op->in.c) * (v[TM] / 2 + c->op->s * v[TN] / 4);
-    double products = (double)(c->op->r * c->op->in.c * c->op->s * v[TM] * v[TN]);
-    double row = (products + loads + 150) * each * (1 + 0.5 / each) + 700;
+    /* Products issue four at a time; a loaded word takes a clock for every warp. */
+    double words = (v[TM] - 1) * c->op->stride + c->op->s * (1 + v[TN]);
+    double inner = (double)(c->op->s * v[TM] * v[TN]) / 4 + words;
+    double row = (c->op->r * c->op->in.c * inner + 60) * 4 * each * (1 + 0.5 / each) + 1500;
     return (double)turns * (2 * v[BAND] + 1) * row;
 }
 
