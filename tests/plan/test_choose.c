@@ -26,7 +26,9 @@ static lap_session *begin(void) {
     return open_session();
 }
 
+/* A step for every op, so that steps and ops have the same index. */
 static lap_plan *new_plan(lap_session *session, lap_plan_options options) {
+    options.unfused = true;
     lap_plan *plan;
     lap_error err = {0};
     MUST(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err));
@@ -52,6 +54,33 @@ static void test_first_that_accepts(void **state) {
         assert_true(lap_plan_row(plan, i)->naive);
         assert_string_equal(lap_plan_fallback(plan, i), "");
     }
+    lap_plan_free(plan);
+    close_session(session);
+}
+
+/* Pairs that a row computes together make one step; what does not build falls apart again. */
+static void test_pairs(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    lap_plan *plan;
+    lap_error err = {0};
+    lap_plan_options options = {.batch = 1};
+    MUST(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err));
+    assert_int_equal(lap_plan_step_count(plan), net->op_count - 5);
+    assert_string_equal(lap_plan_step_name(plan, 0), "conv1+maxpool");
+    assert_int_equal(lap_plan_fusion(plan, 0), LAP_FUSE_MAXPOOL);
+    int last = lap_plan_step_count(plan) - 1;
+    assert_string_equal(lap_plan_step_name(plan, last), "avgpool+fc");
+    assert_int_equal(lap_plan_output(plan, last), net->ops[net->op_count - 1].output);
+    lap_plan_free(plan);
+    close_session(session);
+
+    session = begin();
+    fake.fail_build_stem = "stem_g";
+    MUST(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err));
+    assert_int_equal(lap_plan_step_count(plan), net->op_count - 4);
+    assert_string_equal(lap_plan_step_name(plan, 0), "conv1");
+    assert_non_null(strstr(lap_plan_fallback(plan, 0), "stem_g: "));
     lap_plan_free(plan);
     close_session(session);
 }
@@ -157,7 +186,7 @@ static void check_limit(uint32_t limit, bool of_device) {
             assert_true((uint64_t)l->local[0] * l->local[1] * l->local[2] <= limit);
             if (row->naive)
                 assert_true((uint64_t)l->groups[0] * l->local[0] >=
-                            lap_tensor_stored(&net->ops[i].out));
+                            lap_tensor_stored(&lap_plan_op(plan, i)->out));
         }
         if (!row->naive) continue;
         naive++;
@@ -214,10 +243,10 @@ static int free_net(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_that_accepts),   cmocka_unit_test(test_build_failure),
-        cmocka_unit_test(test_fault_is_no_fallback), cmocka_unit_test(test_no_kernel),
-        cmocka_unit_test(test_chosen_for),           cmocka_unit_test(test_group_limits),
-        cmocka_unit_test(test_batch_range),
+        cmocka_unit_test(test_first_that_accepts), cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_build_failure),      cmocka_unit_test(test_fault_is_no_fallback),
+        cmocka_unit_test(test_no_kernel),          cmocka_unit_test(test_chosen_for),
+        cmocka_unit_test(test_group_limits),       cmocka_unit_test(test_batch_range),
     };
     return cmocka_run_group_tests(tests, make_net, free_net);
 }
