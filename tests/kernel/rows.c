@@ -285,7 +285,7 @@ static void winograd_weights(void **state) {
     lap_op op = conv(3, 4, 4, 4, 2, 4, 3, 3);
     lap_op_weights weights = {w, NULL, 54, 2};
     memset(packed, 0xff, sizeof packed);
-    lap_pack_winograd(&op, &weights, 4, packed);
+    lap_pack_winograd(&op, &weights, 4, 2, packed);
     for (int p = 0; p < 16; p++) {
         const float *at = packed + p * 3 * 4;
         assert_true((double)at[0] == ones[p / 4] * ones[p % 4]);
