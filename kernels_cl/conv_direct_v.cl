@@ -147,36 +147,33 @@ tap(vec acc[PIXELS][BLOCKS], __global const float *x, __global const float *w, c
     }
 }
 
-/* The whole window for `count` pixels of row p from column q on. x: the image; w: the block's. */
-__attribute__((always_inline)) static void
-window(vec acc[PIXELS][BLOCKS], __global const float *x, __global const float *weights, const int p,
-       const int q, const int count) {
-    const int h0 = p * STRIDE - PAD, w0 = q * STRIDE - PAD;
-    const int r_first = max(0, -h0), r_last = min(R, H - h0);
-#pragma unroll
-    for (int j = 0; j < PIXELS; j++)
-#pragma unroll
-        for (int b = 0; b < BLOCKS; b++)
-            acc[j][b] = (vec)(0.0f);
-    for (int r = r_first; r < r_last; r++) {
-        for (int s = 0; s < S; s++) {
-            /* Pixels whose tap lies inside the row: first <= j < last. */
-            const int w = w0 + s;
-            const int first = w < 0 ? (STRIDE - 1 - w) / STRIDE : 0;
-            const int last = min(count, w < W ? (W - 1 - w) / STRIDE + 1 : 0);
-            __global const float *pixel = x + ((h0 + r) * W + w) * CS;
-            __global const float *weight = weights + (r * S + s) * (C * BLOCKS * V);
-            if (first == 0 && last == PIXELS)
-                tap(acc, pixel, weight, C, STRIDE * CS, 0, PIXELS);
-            else if (first == 1 && last == PIXELS)
-                tap(acc, pixel, weight, C, STRIDE * CS, 1, PIXELS);
-            else if (first == 0 && last == PIXELS - 1)
-                tap(acc, pixel, weight, C, STRIDE * CS, 0, PIXELS - 1);
-            else
-                tap(acc, pixel, weight, C, STRIDE * CS, first, last);
-        }
-    }
-}
+/* Zeroes acc[PIXELS][BLOCKS] and adds the whole window for `count` pixels of output row p from column
+ * q on; x is the image. Not a function: PoCL's compiler keeps the sums in registers only when they are
+ * a variable of the function whose loops these are. */
+#define WINDOW(acc, x, weights, p, q, count)                                                       \
+    do {                                                                                           \
+        const int h0 = (p) * STRIDE - PAD, w0 = (q) * STRIDE - PAD;                                \
+        const int r_first = max(0, -h0), r_last = min(R, H - h0);                                  \
+        _Pragma("unroll") for (int j = 0; j < PIXELS; j++)                                         \
+            _Pragma("unroll") for (int b = 0; b < BLOCKS; b++) acc[j][b] = (vec)(0.0f);            \
+        for (int r = r_first; r < r_last; r++)                                                     \
+            for (int s = 0; s < S; s++) {                                                          \
+                /* Pixels whose tap lies inside the row: first <= j < last. */                     \
+                const int w = w0 + s;                                                              \
+                const int first = w < 0 ? (STRIDE - 1 - w) / STRIDE : 0;                           \
+                const int last = min(count, w < W ? (W - 1 - w) / STRIDE + 1 : 0);                 \
+                __global const float *pixel = (x) + ((h0 + r) * W + w) * CS;                       \
+                __global const float *weight = (weights) + (r * S + s) * (C * BLOCKS * V);         \
+                if (first == 0 && last == PIXELS)                                                  \
+                    tap(acc, pixel, weight, C, STRIDE * CS, 0, PIXELS);                            \
+                else if (first == 1 && last == PIXELS)                                             \
+                    tap(acc, pixel, weight, C, STRIDE * CS, 1, PIXELS);                            \
+                else if (first == 0 && last == PIXELS - 1)                                         \
+                    tap(acc, pixel, weight, C, STRIDE * CS, 0, PIXELS - 1);                        \
+                else                                                                               \
+                    tap(acc, pixel, weight, C, STRIDE * CS, first, last);                          \
+            }                                                                                      \
+    } while (0)
 
 #if !POOL_P
 /* Bias, residual and ReLU on one vector; `at` is the element's offset in out and residual. */
@@ -217,7 +214,8 @@ conv_direct_v(__global const float *in, __global const float *weights, __global 
     for (int image = (int)get_group_id(IMAGES_INNER ? 1 : 2); image < n;
          image += (int)get_num_groups(IMAGES_INNER ? 1 : 2)) {
         vec acc[PIXELS][BLOCKS];
-        window(acc, in + (long)image * (H * W * CS), weights, p, q, count);
+        __global const float *x = in + (long)image * (H * W * CS);
+        WINDOW(acc, x, weights, p, q, count);
 #if C2
         __global const float *x2 =
             residual + (long)image * (H2 * W2 * CS2) + (p * W2 + q) * (STRIDE2 * CS2);
@@ -254,7 +252,7 @@ static void conv_row(__global const float *x, __global const float *weights, vec
     for (int at = 0; at < columns; at += PIXELS) {
         const int count = min(PIXELS, columns - at);
         vec acc[PIXELS][BLOCKS];
-        window(acc, x, weights, p, first + at, count);
+        WINDOW(acc, x, weights, p, first + at, count);
 #pragma unroll
         for (int j = 0; j < PIXELS; j++) {
             if (j >= count) continue;
