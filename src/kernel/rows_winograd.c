@@ -43,6 +43,8 @@ static int steps(const lap_case *c) {
 static int default_tiles(uint64_t all, int limit) {
     int best = 1;
     double best_cost = 1e9;
+    /* Enough of them: a last part that is not full matters little, and batches share a build. */
+    if (all >= 4 * (uint64_t)limit) return limit;
     for (int tiles = limit; tiles >= 1; tiles--) {
         double stored = (double)(lap_row_ceil_div(all, (uint64_t)tiles) * (uint64_t)tiles);
         double cost = stored / (double)all * (1.0 + 1.0 / tiles);
@@ -61,6 +63,27 @@ static int private_floats(const lap_params *params, int m) {
 /* Private memory lies on a thread's stack: keep it well below what stacks are. */
 #define MOST_PRIVATE_FLOATS (1 << 16)
 
+/* One transformed input serves several products, as long as every core has work: the number with
+ * which the busiest core is done first. */
+static int default_groups(const lap_case *c, lap_params *params) {
+    int *p = params->value, best = 1;
+    int products = c->op->out.c / (p[V] * p[BLOCKS]);
+    uint64_t units = c->device->units ? c->device->units : 1;
+    uint64_t across = lap_row_ceil_div(tiles_of(c->op, p[M]) * c->n, (uint64_t)p[TILES]);
+    double best_cost = 1e300;
+    for (int groups = 1; groups <= 8 && groups <= products; groups *= 2) {
+        p[GROUPS] = groups;
+        if (private_floats(params, p[M]) > MOST_PRIVATE_FLOATS) break;
+        uint64_t items = across * lap_row_ceil_div((uint64_t)products, (uint64_t)groups);
+        /* A transform takes about a quarter of a product's time. */
+        double cost = (double)lap_row_ceil_div(items, units) * (0.25 + groups);
+        if (cost > best_cost) continue;
+        best_cost = cost;
+        best = groups;
+    }
+    return best;
+}
+
 static void defaults(const lap_case *c, lap_params *params, int m) {
     const lap_op *op = c->op;
     memset(params, 0, sizeof *params);
@@ -77,15 +100,7 @@ static void defaults(const lap_case *c, lap_params *params, int m) {
     p[BLOCKS] = blocks;
     p[SLICE] = slice;
     p[M] = m;
-    /* One transformed input serves several products, as long as every core has work. */
-    int products = op->out.c / (v * blocks);
-    uint64_t items = lap_row_ceil_div(all, (uint64_t)p[TILES]);
-    uint64_t wanted = 4 * (uint64_t)(c->device->units ? c->device->units : 1);
-    p[GROUPS] = 4;
-    while (p[GROUPS] > 1 &&
-           (p[GROUPS] > products || private_floats(params, m) > MOST_PRIVATE_FLOATS ||
-            items * lap_row_ceil_div((uint64_t)products, (uint64_t)p[GROUPS]) < wanted))
-        p[GROUPS] /= 2;
+    p[GROUPS] = default_groups(c, params);
 }
 
 static void defaults2(const lap_case *c, lap_params *params) {
