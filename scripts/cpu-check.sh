@@ -14,8 +14,8 @@ out=${1:-$top/results}
 mkdir -p "$out"
 need "${base_packages[@]}" pocl-opencl-icd
 check_tools
-build "$top/build" -DLAP_TESTS=OFF
-warmlap=$top/build/src/app/warmlap
+build "$top/build-cpu" -DLAP_TESTS=OFF
+warmlap=$top/build-cpu/src/app/warmlap
 peer="$top/scripts/peer_onnxruntime.py"
 python3 "$peer" --help >/dev/null || die "ONNX Runtime cannot be run"
 
