@@ -175,10 +175,11 @@ static void pack_down(const lap_case *c, const lap_op_weights *weights,
     .packed_bytes = packed_bytes
 #define ALONE .fusion = LAP_FUSE_NONE, .pack = pack, STAGE(LAP_ROLE_RESIDUAL)
 #define DOWN .fusion = LAP_FUSE_DOWNSAMPLE, .pack_fused = pack_down, STAGE(LAP_ROLE_IN2)
-/* Measured over many seeds the error is 2 to 3 times the direct form's; bounds leave room for more.
- */
+/* Over random tiles of 16 to 512 channels the error of F(4x4) is 1.6 to 2.8 times the direct form's
+ * (root mean square), and at most 0.21 of the bound for direct forms. But it grows with all inputs
+ * of the tile, the bound only with those of the element: hence more room. */
 #define F2 .accepts = accepts2, .defaults = defaults2, TUNABLES(2)
-#define F4 .accepts = accepts4, .defaults = defaults4, .error_factor = 8, TUNABLES(4)
+#define F4 .accepts = accepts4, .defaults = defaults4, .error_factor = 4, TUNABLES(4)
 
 const lap_kernel_row lap_row_conv_winograd_v = {
     .id = "conv_winograd_v", .about = "Winograd F(2x2), explicit vectors", COMMON, ALONE, F2};
