@@ -9,8 +9,9 @@
  *           c * u * (sum|x||w| + |b| + |res|), u = 2^-24, c = 4 * sqrt(K), times the row's
  *           error_factor.
  *  logits - the whole network at the measured batch: relative L2 error of every image's logits.
- * Outputs are poisoned with NaN first; a NaN or Inf fails every comparison; guard words around every
- * buffer must be untouched; padding channels must be zero; a second run must give the same bits.
+ * Outputs are poisoned with NaN first; a NaN or Inf fails every comparison; guard words around
+ * every buffer must be untouched; padding channels must be zero; a second run must give the same
+ * bits.
  */
 #ifndef LAP_CHECK_CHECK_H
 #define LAP_CHECK_CHECK_H
