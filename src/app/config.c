@@ -140,6 +140,7 @@ static lap_status store(lap_config *config, size_t index, const lap_key_value *v
     case LAP_KEY_TEXT:
     case LAP_KEY_SOURCE:
     case LAP_KEY_PATH:
+    case LAP_KEY_ROWS:
         memcpy(field, &owned, sizeof owned);
         break;
     case LAP_KEY_CHOICE:

@@ -72,6 +72,7 @@ typedef struct lap_config {
         lap_kernels kernels;
         lap_order order;
         bool telemetry;
+        const char *exclude; /* ids of kernel rows, separated by commas; "" for none */
     } run;
     struct {
         lap_config_list model;         /* indices for lap_config_model */

@@ -62,6 +62,9 @@ const lap_key lap_keys[] = {
      .choices = orders},
     {"run", "telemetry", LAP_KEY_BOOL, FIELD(run.telemetry), "yes",
      "Read clocks, temperature and power while a row is timed, where the system tells them."},
+    {"run", "exclude", LAP_KEY_ROWS, FIELD(run.exclude), "",
+     "Kernels that are not chosen, to see what each of them buys; the layer table names those in "
+     "use."},
 
     {"network", "model", LAP_KEY_CHOICES, FIELD(network.model), "resnet18", "The networks.",
      .choices = models},

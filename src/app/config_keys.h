@@ -9,6 +9,7 @@ typedef enum lap_key_type {
     LAP_KEY_TEXT = 0, /* const char * */
     LAP_KEY_SOURCE,   /* const char *: "synthetic:SEED" or a path that ends in `suffix` */
     LAP_KEY_PATH,     /* const char *: a path, "-" or "" */
+    LAP_KEY_ROWS,     /* const char *: ids of kernel rows, or "" */
     LAP_KEY_CHOICE,   /* an enum: index of a word of `choices` */
     LAP_KEY_CHOICES,  /* lap_config_list of such indices, without repeats */
     LAP_KEY_COUNT,    /* uint64_t from least to most */

@@ -1,6 +1,8 @@
 /* One value: from text to number, word or list, strictly, or the reason why not. Stores nothing. */
 #include "app/config_keys.h"
 
+#include "kernel/kernel.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +31,9 @@ void lap_key_expected(const lap_key *key, lap_text *text) {
         break;
     case LAP_KEY_PATH:
         lap_text_add(text, "a file name, - for standard output, or nothing");
+        break;
+    case LAP_KEY_ROWS:
+        lap_text_add(text, "names of kernels, separated by commas, or nothing");
         break;
     case LAP_KEY_CHOICE:
         add_choices(text, key->choices);
@@ -192,6 +197,25 @@ static bool parse_list(const lap_key *key, const char *text, lap_config_list *ou
     return true;
 }
 
+static bool parse_rows(const lap_key *key, const char *text, lap_text *why) {
+    while (text && *text) {
+        char entry[64];
+        if (!next_entry(&text, entry, sizeof entry)) return refuse(key, why, "");
+        if (lap_kernel_find(entry)) continue;
+        const char *ids[LAP_CONFIG_VALUE_MAX / 4];
+        size_t count, used = 0;
+        const lap_kernel_row *const *rows = lap_kernel_rows(&count);
+        for (; used < count && used < sizeof ids / sizeof *ids; used++)
+            ids[used] = rows[used]->id;
+        const char *closest = lap_text_closest(entry, ids, used);
+        refuse(key, why, "");
+        lap_text_addf(why, "; there is no kernel '%s'", entry);
+        if (closest) lap_text_addf(why, "; did you mean %s?", closest);
+        return false;
+    }
+    return true;
+}
+
 bool lap_key_parse(const lap_key *key, const char *text, lap_key_value *out, lap_text *why) {
     switch (key->type) {
     case LAP_KEY_TEXT:
@@ -200,6 +224,8 @@ bool lap_key_parse(const lap_key *key, const char *text, lap_key_value *out, lap
         return parse_source(key, text, why);
     case LAP_KEY_PATH:
         return true;
+    case LAP_KEY_ROWS:
+        return parse_rows(key, text, why);
     case LAP_KEY_CHOICE:
         return parse_choice(key, text, &out->count, why);
     case LAP_KEY_CHOICES:

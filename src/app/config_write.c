@@ -68,6 +68,7 @@ static json_t *json_value(const lap_config *config, size_t index) {
     case LAP_KEY_SOURCE:
         return json_string(config->text[index]);
     case LAP_KEY_PATH:
+    case LAP_KEY_ROWS:
         return *config->text[index] ? json_string(config->text[index]) : json_null();
     case LAP_KEY_CHOICE:
         memcpy(&choice, field, sizeof choice);

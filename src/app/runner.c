@@ -309,14 +309,14 @@ lap_status run_throughput_if(lap_case_run *run, lap_error *err) {
 
 void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_row *row) {
     lap_runner_describe(c, row);
-    *run =
-        (lap_case_run){.runner = runner,
-                       .c = c,
-                       .row = row,
-                       .options = {.batch = c->batch,
-                                   .precision = c->precision,
-                                   .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE,
-                                   .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED}};
+    *run = (lap_case_run){.runner = runner,
+                          .c = c,
+                          .row = row,
+                          .options = {.batch = c->batch,
+                                      .precision = c->precision,
+                                      .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE,
+                                      .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED,
+                                      .exclude = runner->config->run.exclude}};
     snprintf(run->label, sizeof run->label, "%s batch %" PRIu64, c->device->selector, c->batch);
 }
 

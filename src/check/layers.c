@@ -21,7 +21,8 @@ typedef struct step_io {
     lap_tensor in_shape, second_shape, out_shape;
     const lap_op_weights *w, *partner_w;
     lap_precision precision;
-    bool logits; /* the step writes the network's output */
+    int error_factor; /* the row's */
+    bool logits;      /* the step writes the network's output */
 } step_io;
 
 typedef struct arrays {
@@ -38,6 +39,7 @@ static step_io describe(const lap_plan *plan, int step, const lap_weights *weigh
                   .kernel = lap_plan_row(plan, step)->id,
                   .out = lap_plan_output(plan, step),
                   .precision = precision,
+                  .error_factor = lap_plan_row(plan, step)->error_factor,
                   .logits = step == lap_plan_step_count(plan) - 1};
     io.in = io.op->input;
     io.in_shape = io.op->in;
@@ -257,32 +259,6 @@ static bool divides(const step_io *io) {
     return io->op->kind == LAP_OP_AVGPOOL;
 }
 
-static lap_status exact_step(lap_plan *plan, int step, uint64_t n, const step_io *io, arrays *a,
-                             lap_check_report *report, lap_error *err) {
-    size_t in = (size_t)(n * lap_tensor_logical(&io->in_shape));
-    size_t out = (size_t)(n * lap_tensor_logical(&io->out_shape));
-    int range = integer_range(io->precision);
-    fill_integers(io->op, n, range, 3000 + (uint64_t)step, a->in);
-    LAP_TRY(lap_plan_tensor_write(plan, io->in, 0, n, a->in, err));
-    widen(a->in, a->in64, in);
-    if (io->second >= 0) {
-        size_t second = (size_t)(n * lap_tensor_logical(&io->second_shape));
-        for (size_t i = 0; i < second; i++)
-            a->second[i] = small_integer(4000 + (uint64_t)step, i, range);
-        LAP_TRY(lap_plan_tensor_write(plan, io->second, 0, n, a->second, err));
-        widen(a->second, a->second64, second);
-    }
-    LAP_TRY(run_twice(plan, step, io, n, a, report, err));
-    LAP_TRY(reference(io, (int)n, a, err));
-    for (size_t i = 0; i < out; i++)
-        a->want[i] = stored_value(io, a->want[i]);
-    lap_mismatch m = divides(io) ? lap_compare_bound(a->out, a->want, io->partner ? a->bound : NULL,
-                                                     4 * roundoff(io->precision), out)
-                                 : lap_compare_exact(a->out, a->want, out);
-    if (m.found) return wrong(report, io, "exact", &m, err);
-    return LAP_OK;
-}
-
 static double op_sum_length(const lap_op *op) {
     double window = (double)op->r * (double)op->s;
     switch (op->kind) {
@@ -304,6 +280,46 @@ static double sum_length(const step_io *io) {
     return op_sum_length(io->op) + (io->partner ? op_sum_length(io->partner) : 0);
 }
 
+/* Unit roundoff times what the errors of the step's sums may add up to. Wide operands: errors of
+ * the sum dominate and grow like a random walk. Narrow ones: the rounding of the operands
+ * dominates. */
+static double bound_factor(const step_io *io) {
+    bool wide = io->precision == LAP_FP32 || io->precision == LAP_FP32X3;
+    double factor = wide ? 4 * sqrt(sum_length(io)) : 8;
+    return factor * (io->error_factor ? io->error_factor : 1) * roundoff(io->precision);
+}
+
+static lap_status exact_step(lap_plan *plan, int step, uint64_t n, const step_io *io, arrays *a,
+                             lap_check_report *report, lap_error *err) {
+    size_t in = (size_t)(n * lap_tensor_logical(&io->in_shape));
+    size_t out = (size_t)(n * lap_tensor_logical(&io->out_shape));
+    int range = integer_range(io->precision);
+    fill_integers(io->op, n, range, 3000 + (uint64_t)step, a->in);
+    LAP_TRY(lap_plan_tensor_write(plan, io->in, 0, n, a->in, err));
+    widen(a->in, a->in64, in);
+    if (io->second >= 0) {
+        size_t second = (size_t)(n * lap_tensor_logical(&io->second_shape));
+        for (size_t i = 0; i < second; i++)
+            a->second[i] = small_integer(4000 + (uint64_t)step, i, range);
+        LAP_TRY(lap_plan_tensor_write(plan, io->second, 0, n, a->second, err));
+        widen(a->second, a->second64, second);
+    }
+    LAP_TRY(run_twice(plan, step, io, n, a, report, err));
+    LAP_TRY(reference(io, (int)n, a, err));
+    for (size_t i = 0; i < out; i++)
+        a->want[i] = stored_value(io, a->want[i]);
+    lap_mismatch m;
+    if (io->error_factor)
+        m = lap_compare_bound(a->out, a->want, a->bound, bound_factor(io), out);
+    else if (divides(io))
+        m = lap_compare_bound(a->out, a->want, io->partner ? a->bound : NULL,
+                              4 * roundoff(io->precision), out);
+    else
+        m = lap_compare_exact(a->out, a->want, out);
+    if (m.found) return wrong(report, io, "exact", &m, err);
+    return LAP_OK;
+}
+
 /* The device's own input of the step is the reference's input: errors do not add up over layers. */
 static lap_status real_step(lap_plan *plan, int step, const step_io *io, arrays *a,
                             lap_check_report *report, lap_error *err) {
@@ -317,13 +333,9 @@ static lap_status real_step(lap_plan *plan, int step, const step_io *io, arrays 
     }
     LAP_TRY(run_twice(plan, step, io, 1, a, report, err));
     LAP_TRY(reference(io, 1, a, err));
-    /* Wide operands: errors of the sum dominate and grow like a random walk. Narrow ones: the
-     * rounding of the operands dominates. */
-    bool wide = io->precision == LAP_FP32 || io->precision == LAP_FP32X3;
-    double factor = (wide ? 4 * sqrt(sum_length(io)) : 8) * roundoff(io->precision);
     lap_mismatch m = io->op->kind == LAP_OP_MAXPOOL
                          ? lap_compare_exact(a->out, a->want, out)
-                         : lap_compare_bound(a->out, a->want, a->bound, factor, out);
+                         : lap_compare_bound(a->out, a->want, a->bound, bound_factor(io), out);
     if (m.found) return wrong(report, io, "real", &m, err);
     return LAP_OK;
 }

@@ -107,6 +107,10 @@ typedef struct lap_kernel_row {
     bool variant;        /* never chosen automatically, only by id */
     const char *only;    /* language it exists in ("cl"), NULL for both */
     bool needs_gemm;     /* the device must have a GEMM library */
+    /* 0: sums and products of the op only, so small integers give exact results. Otherwise the row
+     * computes by way of other numbers (Winograd F(4x4)): checks take the rounding bound for
+     * integers too, and that bound is this many times as wide. */
+    int error_factor;
     lap_tunable tunables[LAP_MAX_TUNABLES];
     int tunable_count;
     lap_stage stages[LAP_MAX_STAGES];

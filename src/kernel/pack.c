@@ -68,38 +68,45 @@ void lap_pack_blocked(const lap_op *op, const lap_op_weights *weights, int block
                         k < k_count ? weights->w[(k * c_count + channel) * taps + tap] : 0.0f;
 }
 
-/* out[4] = G in[3], for values `step` apart. */
-static void winograd_column(const double *in, int in_step, double *out, int out_step) {
-    double a = in[0], b = in[in_step], c = in[2 * in_step];
-    out[0] = a;
-    out[out_step] = (a + b + c) / 2.0;
-    out[2 * out_step] = (a - b + c) / 2.0;
-    out[3 * out_step] = c;
-}
+/* Winograd's G for F(m x m, 3x3): a row per point, for g[0], g[1], g[2]. For m = 4 the points are
+ * 0,
+ * +-sqrt(1/2), +-sqrt(2) and infinity. */
+static const double winograd2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+#define ROOT_HALF 0.70710678118654752440
+#define ROOT_TWO 1.41421356237309504880
+static const double winograd4[6][3] = {{1, 0, 0},
+                                       {-2.0 / 3, -ROOT_HALF * 2 / 3, -1.0 / 3},
+                                       {-2.0 / 3, ROOT_HALF * 2 / 3, -1.0 / 3},
+                                       {1.0 / 6, ROOT_TWO / 6, 1.0 / 3},
+                                       {1.0 / 6, -ROOT_TWO / 6, 1.0 / 3},
+                                       {0, 0, 1}};
 
 /* G g G^T of one 3x3 window, in double, rounded once. */
-static void winograd_window(const float *g, float u[16]) {
-    double window[9], half[12], full[16];
-    for (int i = 0; i < 9; i++)
-        window[i] = (double)g[i];
-    for (int i = 0; i < 3; i++)
-        winograd_column(window + i, 3, half + i, 3);
-    for (int i = 0; i < 4; i++)
-        winograd_column(half + i * 3, 1, full + i * 4, 1);
-    for (int i = 0; i < 16; i++)
-        u[i] = (float)full[i];
+static void winograd_window(const float *g, int edge, float *u) {
+    const double(*matrix)[3] = edge == 4 ? winograd2 : winograd4;
+    double half[6][3];
+    for (int i = 0; i < edge; i++)
+        for (int j = 0; j < 3; j++)
+            half[i][j] = matrix[i][0] * (double)g[j] + matrix[i][1] * (double)g[3 + j] +
+                         matrix[i][2] * (double)g[6 + j];
+    for (int i = 0; i < edge; i++)
+        for (int j = 0; j < edge; j++)
+            u[i * edge + j] = (float)(matrix[j][0] * half[i][0] + matrix[j][1] * half[i][1] +
+                                      matrix[j][2] * half[i][2]);
 }
 
-void lap_pack_winograd(const lap_op *op, const lap_op_weights *weights, int block, void *out) {
+void lap_pack_winograd(const lap_op *op, const lap_op_weights *weights, int block, int m,
+                       void *out) {
     size_t k_count = (size_t)op->out.c, c_count = (size_t)op->in.c, width = (size_t)block;
     size_t end = (k_count + width - 1) / width * width;
+    size_t points = (size_t)((m + 2) * (m + 2));
     float *packed = out;
     for (size_t k = 0; k < end; k++)
         for (size_t channel = 0; channel < c_count; channel++) {
-            float u[16] = {0};
-            if (k < k_count) winograd_window(weights->w + (k * c_count + channel) * 9, u);
-            for (size_t point = 0; point < 16; point++)
-                packed[((k / width * 16 + point) * c_count + channel) * width + k % width] =
+            float u[36] = {0};
+            if (k < k_count) winograd_window(weights->w + (k * c_count + channel) * 9, m + 2, u);
+            for (size_t point = 0; point < points; point++)
+                packed[((k / width * points + point) * c_count + channel) * width + k % width] =
                     u[point];
         }
 }

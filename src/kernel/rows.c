@@ -17,8 +17,13 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_stem_g,
     &lap_row_conv_igemm_ds,
     &lap_row_conv_igemm,
+    &lap_row_conv_winograd4_v,
+    &lap_row_conv_winograd4_down_v,
     &lap_row_conv_winograd_v,
+    &lap_row_conv_winograd_down_v,
     &lap_row_conv_direct_v,
+    &lap_row_conv_direct_down_v,
+    &lap_row_conv_direct_pool_v,
     &lap_row_conv_gemm,
     &lap_row_conv_naive,
     /* max-pool */
@@ -29,6 +34,7 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_pool_fc_g,
     &lap_row_avgpool_g,
     &lap_row_avgpool_v,
+    &lap_row_avgpool_fc_v,
     &lap_row_avgpool_naive,
     /* fully connected: the library's product wherever there is one */
     &lap_row_fc_gemm,

@@ -17,11 +17,15 @@ extern const lap_kernel_row lap_row_conv_igemm, lap_row_conv_igemm_ds, lap_row_m
 extern const lap_kernel_row lap_row_stem_g, lap_row_pool_fc_g;
 
 /* rows_cpu.c: explicit vectors for CPUs, OpenCL. */
-extern const lap_kernel_row lap_row_conv_direct_v, lap_row_maxpool_v, lap_row_avgpool_v,
-    lap_row_fc_v;
+extern const lap_kernel_row lap_row_conv_direct_v, lap_row_conv_direct_down_v,
+    lap_row_conv_direct_pool_v, lap_row_maxpool_v, lap_row_avgpool_v;
+
+/* rows_cpu_fc.c: fully connected, alone and behind the average pool, CPUs, OpenCL. */
+extern const lap_kernel_row lap_row_fc_v, lap_row_avgpool_fc_v;
 
 /* rows_winograd.c: fewer multiplications for 3x3, CPUs, OpenCL. */
-extern const lap_kernel_row lap_row_conv_winograd_v;
+extern const lap_kernel_row lap_row_conv_winograd_v, lap_row_conv_winograd_down_v,
+    lap_row_conv_winograd4_v, lap_row_conv_winograd4_down_v;
 
 /* rows_gemm.c: through the device's GEMM library, OpenCL. */
 extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
@@ -92,7 +96,9 @@ void lap_pack_rsck(const lap_case *c, const lap_op_weights *weights, void *out);
  * output's channel stride. */
 void lap_pack_blocked(const lap_op *op, const lap_op_weights *weights, int block, void *out);
 
-/* 3x3 windows transformed for Winograd F(2x2): [K/block][16][C][block], zeros beyond K. */
-void lap_pack_winograd(const lap_op *op, const lap_op_weights *weights, int block, void *out);
+/* 3x3 windows transformed for Winograd F(m x m), m = 2 or 4: [K/block][(m+2)^2][C][block], zeros
+ * beyond K. */
+void lap_pack_winograd(const lap_op *op, const lap_op_weights *weights, int block, int m,
+                       void *out);
 
 #endif

@@ -78,18 +78,28 @@ static bool direct_valid(const lap_case *c) {
     const int *p = c->params.value;
     return (p[V] == 4 || p[V] == 8 || p[V] == 16) && p[PIXELS] >= 1 && p[BLOCKS] >= 1 &&
            p[BLOCKS] <= 8 && p[PIXELS] * p[BLOCKS] <= 32 && p[UNROLL] >= 1 && p[UNROLL] <= 8 &&
-           (p[IMAGES_INNER] == 0 || p[IMAGES_INNER] == 1);
+           (c->fusion == LAP_FUSE_MAXPOOL || p[IMAGES_INNER] == 0 || p[IMAGES_INNER] == 1);
 }
 
 static size_t direct_packed_bytes(const lap_case *c) {
     size_t channels = (size_t)channel_groups(c) * (size_t)(c->params.value[V]) *
                       (size_t)(c->params.value[BLOCKS]);
-    return channels * (size_t)c->op->in.c * (size_t)c->op->r * (size_t)c->op->s * sizeof(float);
+    size_t taps = (size_t)c->op->in.c * (size_t)c->op->r * (size_t)c->op->s;
+    if (c->fusion == LAP_FUSE_DOWNSAMPLE) taps += (size_t)c->partner->in.c;
+    return channels * taps * sizeof(float);
 }
 
 static void direct_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
     lap_pack_blocked(c->op, weights, c->params.value[V] * c->params.value[BLOCKS], out);
 }
+
+#define DIRECT_TUNABLES                                                                            \
+    {"V", 3, {4, 8, 16}}, {"PIXELS", 9, {1, 2, 3, 4, 6, 7, 8, 12, 14}},                            \
+        {"BLOCKS", 4, {1, 2, 3, 4}}, {                                                             \
+        "UNROLL", 4, {                                                                             \
+            1, 2, 4, 8                                                                             \
+        }                                                                                          \
+    }
 
 const lap_kernel_row lap_row_conv_direct_v = {
     .id = "conv_direct_v",
@@ -97,11 +107,7 @@ const lap_kernel_row lap_row_conv_direct_v = {
     .kind = LAP_OP_CONV,
     .precisions = LAP_ROW_FP32,
     .only = "cl",
-    .tunables = {{"V", 3, {4, 8, 16}},
-                 {"PIXELS", 9, {1, 2, 3, 4, 6, 7, 8, 12, 14}},
-                 {"BLOCKS", 4, {1, 2, 3, 4}},
-                 {"UNROLL", 4, {1, 2, 4, 8}},
-                 {"IMAGES_INNER", 2, {0, 1}}},
+    .tunables = {DIRECT_TUNABLES, {"IMAGES_INNER", 2, {0, 1}}},
     .tunable_count = 5,
     .stages = {LAP_ROW_STAGE_KERNEL("conv_direct_v", direct_grid, 7, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
                                     LAP_ROLE_BIAS, LAP_ROLE_RESIDUAL, LAP_ROLE_OUT, LAP_ROLE_N,
@@ -114,7 +120,147 @@ const lap_kernel_row lap_row_conv_direct_v = {
     .pack = direct_pack,
 };
 
-/* ---- pools and fully connected -------------------------------------------------------------- */
+/* ---- with the 1x1 convolution that makes the residual ---------------------------------------- */
+
+/* A block's weights, then the partner's for the same output channels. */
+static void down_pack(const lap_case *c, const lap_op_weights *weights,
+                      const lap_op_weights *partner, void *out) {
+    size_t step = (size_t)(c->params.value[V] * c->params.value[BLOCKS]);
+    size_t k_count = (size_t)c->op->out.c, c_count = (size_t)c->op->in.c;
+    size_t taps = (size_t)c->op->r * (size_t)c->op->s, c2_count = (size_t)c->partner->in.c;
+    float *packed = out;
+    for (size_t block = 0; block < (size_t)channel_groups(c); block++) {
+        size_t k0 = block * step;
+        for (size_t i = 0; i < taps * c_count * step; i++) {
+            size_t k = k0 + i % step, channel = i / step % c_count, tap = i / step / c_count;
+            *packed++ = k < k_count ? weights->w[(k * c_count + channel) * taps + tap] : 0.0f;
+        }
+        for (size_t i = 0; i < c2_count * step; i++) {
+            size_t k = k0 + i % step;
+            *packed++ = k < k_count ? partner->w[k * c2_count + i / step] : 0.0f;
+        }
+    }
+}
+
+const lap_kernel_row lap_row_conv_direct_down_v = {
+    .id = "conv_direct_down_v",
+    .about = "direct, with the 1x1 convolution of the shortcut as one more tap",
+    .kind = LAP_OP_CONV,
+    .fusion = LAP_FUSE_DOWNSAMPLE,
+    .precisions = LAP_ROW_FP32,
+    .only = "cl",
+    .tunables = {DIRECT_TUNABLES, {"IMAGES_INNER", 2, {0, 1}}},
+    .tunable_count = 5,
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_direct_v", direct_grid, 7, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+                                    LAP_ROLE_BIAS, LAP_ROLE_IN2, LAP_ROLE_OUT, LAP_ROLE_N,
+                                    LAP_ROLE_FLAGS)},
+    .stage_count = 1,
+    .accepts = is_cpu,
+    .defaults = direct_defaults,
+    .valid = direct_valid,
+    .packed_bytes = direct_packed_bytes,
+    .pack_fused = down_pack,
+};
+
+/* ---- with the max-pool behind ---------------------------------------------------------------- */
+
+enum { POOL_ROWS = UNROLL + 1, POOL_COLUMNS };
+
+/* Floats of a work-item's private rows: what is kept while a pooled row is made. */
+static uint64_t pool_line_floats(const lap_case *c) {
+    const int *p = c->params.value;
+    const lap_op *pool = c->partner;
+    uint64_t span = (uint64_t)(p[POOL_COLUMNS] - 1) * (uint64_t)pool->stride + (uint64_t)pool->r;
+    return (uint64_t)pool->r * span * (uint64_t)(p[BLOCKS] * p[V]);
+}
+
+static uint64_t pool_items(const lap_case *c) {
+    const lap_tensor *out = &c->partner->out;
+    return lap_row_ceil_div((uint64_t)out->h, (uint64_t)c->params.value[POOL_ROWS]) *
+           lap_row_ceil_div((uint64_t)out->w, (uint64_t)c->params.value[POOL_COLUMNS]);
+}
+
+#define MOST_LINE_FLOATS (1 << 16) /* a stack's share */
+
+static bool pool_fits(const lap_case *c) {
+    const int *p = c->params.value;
+    return direct_valid(c) && p[POOL_ROWS] >= 1 && p[POOL_COLUMNS] >= 1 &&
+           pool_line_floats(c) <= MOST_LINE_FLOATS;
+}
+
+/* Strips as high as leave every core a few, since neighbours compute a row twice; as wide as the
+ * kept rows stay in a first or second level cache. */
+static void pooled_defaults(const lap_case *c, lap_params *params) {
+    direct_defaults(c, params);
+    params->value[POOL_ROWS] = params->value[POOL_COLUMNS] = 1;
+    lap_case trial = *c;
+    trial.params = *params;
+    int *p = trial.params.value;
+    const lap_tensor *out = &c->partner->out;
+    uint64_t blocks = (uint64_t)channel_groups(&trial);
+    uint64_t wanted = 4 * (uint64_t)(c->device->units ? c->device->units : 1);
+    int parts = 1;
+    do { /* columns in equal parts */
+        p[POOL_COLUMNS] = (out->w + parts - 1) / parts;
+        parts++;
+    } while (pool_line_floats(&trial) > MOST_LINE_FLOATS / 4 && p[POOL_COLUMNS] > 1);
+    for (parts = 1;; parts++) {
+        p[POOL_ROWS] = (out->h + parts - 1) / parts;
+        if (p[POOL_ROWS] <= 2 || pool_items(&trial) * blocks * c->n >= wanted) break;
+    }
+    *params = trial.params;
+}
+
+/* Only windows that overlap by no more than rows: else much would be computed twice. */
+static bool pooled_accepts(const lap_case *c) {
+    if (!is_cpu(c) || c->op->residual >= 0 || c->partner->stride < 2) return false;
+    lap_case trial = *c;
+    pooled_defaults(c, &trial.params);
+    return pool_fits(&trial);
+}
+
+static bool pooled_grid(const lap_case *c, lap_grid *grid) {
+    uint64_t items = pool_items(c);
+    if (items > INT32_MAX || c->n == 0) return false;
+    uint32_t images = c->n < 65535 ? (uint32_t)c->n : 65535;
+    *grid = (lap_grid){.groups = {(uint32_t)items, (uint32_t)channel_groups(c), images},
+                       .local = {1, 1, 1}};
+    return true;
+}
+
+static void pooled_pack(const lap_case *c, const lap_op_weights *weights,
+                        const lap_op_weights *partner, void *out) {
+    (void)partner; /* a pool has none */
+    direct_pack(c, weights, out);
+}
+
+const lap_kernel_row lap_row_conv_direct_pool_v = {
+    .id = "conv_direct_pool_v",
+    .about = "direct, with the max-pool behind it",
+    .kind = LAP_OP_CONV,
+    .fusion = LAP_FUSE_MAXPOOL,
+    .precisions = LAP_ROW_FP32,
+    .only = "cl",
+    .tunables = {DIRECT_TUNABLES,
+                 {"POOL_ROWS", 7, {1, 2, 4, 7, 14, 28, 56}},
+                 {"POOL_COLUMNS", 4, {7, 14, 28, 56}}},
+    .tunable_count = 6,
+    .stages = {{.kind = LAP_STAGE_KERNEL,
+                .stem = "conv_direct_v",
+                .entry = "conv_direct_pool_v",
+                .roles = {LAP_ROLE_IN, LAP_ROLE_WEIGHTS, LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_N,
+                          LAP_ROLE_FLAGS},
+                .role_count = 6,
+                .grid = pooled_grid}},
+    .stage_count = 1,
+    .accepts = pooled_accepts,
+    .defaults = pooled_defaults,
+    .valid = pool_fits,
+    .packed_bytes = direct_packed_bytes,
+    .pack_fused = pooled_pack,
+};
+
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 /* Pools are vectorised over channels without a remainder: the channel stride is a multiple of 4. */
 static void pool_defaults(const lap_case *c, lap_params *params) {
@@ -168,61 +314,4 @@ const lap_kernel_row lap_row_avgpool_v = {
     .accepts = is_cpu,
     .defaults = pool_defaults,
     .valid = pool_valid,
-};
-
-/* Places of fc_v's tunables. */
-enum { FC_V, FC_BLOCKS, FC_IMAGES };
-
-static void fc_defaults(const lap_case *c, lap_params *params) {
-    memset(params, 0, sizeof *params);
-    params->value[FC_V] = lap_row_vector_width(c->device);
-    params->value[FC_BLOCKS] = 2;
-    params->value[FC_IMAGES] = c->n >= 4 ? 4 : 1;
-}
-
-static bool fc_valid(const lap_case *c) {
-    const int *p = c->params.value;
-    return (p[FC_V] == 4 || p[FC_V] == 8 || p[FC_V] == 16) && p[FC_BLOCKS] >= 1 &&
-           p[FC_IMAGES] >= 1 && p[FC_BLOCKS] * p[FC_IMAGES] <= 32;
-}
-
-static size_t fc_step(const lap_case *c) {
-    return (size_t)(c->params.value[FC_V] * c->params.value[FC_BLOCKS]);
-}
-
-static size_t fc_blocks(const lap_case *c) {
-    return (size_t)lap_row_ceil_div((uint64_t)c->op->out.cs, fc_step(c));
-}
-
-static bool fc_grid(const lap_case *c, lap_grid *grid) {
-    if (!lap_row_grid_linear(c, fc_blocks(c), 1, grid)) return false;
-    uint64_t batches = lap_row_ceil_div(c->n, (uint64_t)c->params.value[FC_IMAGES]);
-    if (batches < grid->groups[1]) grid->groups[1] = (uint32_t)batches;
-    return true;
-}
-
-static size_t fc_packed_bytes(const lap_case *c) {
-    return fc_blocks(c) * fc_step(c) * (size_t)c->op->in.c * sizeof(float);
-}
-
-static void fc_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
-    lap_pack_blocked(c->op, weights, (int)fc_step(c), out);
-}
-
-const lap_kernel_row lap_row_fc_v = {
-    .id = "fc_v",
-    .about = "explicit vectors over output channels, weights shared by images",
-    .kind = LAP_OP_FC,
-    .precisions = LAP_ROW_FP32,
-    .only = "cl",
-    .tunables = {{"V", 3, {4, 8, 16}}, {"BLOCKS", 3, {1, 2, 4}}, {"IMAGES", 4, {1, 2, 4, 8}}},
-    .tunable_count = 3,
-    .stages = {LAP_ROW_STAGE_KERNEL("fc_v", fc_grid, 5, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
-                                    LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_N)},
-    .stage_count = 1,
-    .accepts = is_cpu,
-    .defaults = fc_defaults,
-    .valid = fc_valid,
-    .packed_bytes = fc_packed_bytes,
-    .pack = fc_pack,
 };

@@ -57,6 +57,16 @@ static bool can_fall_back(lap_status status) {
     return status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED;
 }
 
+/* Is the id one of the list's, which are separated by commas and blanks? */
+static bool is_excluded(const char *list, const char *id) {
+    size_t length = strlen(id);
+    for (const char *s = list ? list : ""; *s; s += strcspn(s, ", \t")) {
+        s += strspn(s, ", \t");
+        if (strncmp(s, id, length) == 0 && strcspn(s, ", \t") == length) return true;
+    }
+    return false;
+}
+
 lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err) {
     size_t count;
     const lap_kernel_row *const *rows = lap_kernel_rows(&count);
@@ -76,6 +86,7 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
                              .features = plan->session->features,
                              .n = chosen_for};
         if (rows[i]->variant || (plan->options.naive && !rows[i]->naive)) continue;
+        if (is_excluded(plan->options.exclude, rows[i]->id)) continue;
         if (!lap_kernel_can_run(rows[i], &step->c, has_gemm)) continue;
         step->row = rows[i];
         rows[i]->defaults(&step->c, &step->c.params);
@@ -95,11 +106,13 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
     }
     if (status != LAP_OK) {
         const char *lacking = plan->session->lacking[plan->options.precision];
-        status = LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: no %s kernel in %s runs on this device%s%s",
-                          step->op->name, lap_op_kind_name(step->op->kind),
-                          lap_precision_name(plan->options.precision),
-                          passed.length || *lacking ? ": " : "",
-                          passed.length ? lap_text_get(&passed) : lacking);
+        const char *exclude = plan->options.exclude ? plan->options.exclude : "";
+        status = LAP_FAIL(
+            err, LAP_E_UNSUPPORTED, "%s: no %s kernel in %s runs on this device%s%s%s%s",
+            step->op->name, lap_op_kind_name(step->op->kind),
+            lap_precision_name(plan->options.precision), passed.length || *lacking ? ": " : "",
+            passed.length ? lap_text_get(&passed) : lacking, *exclude ? "; excluded: " : "",
+            exclude);
     }
     step->fallback = passed.data; /* may be NULL */
     return status;

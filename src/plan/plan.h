@@ -34,10 +34,11 @@ typedef struct lap_plan_options {
     uint64_t batch;
     uint64_t chosen_for; /* choose rows and parameters as for this batch; 0: batch itself */
     lap_precision precision;
-    bool naive;       /* only naive kernels */
-    bool unfused;     /* a step for every op */
-    lap_queue *queue; /* of the session's device, outlives the plan; NULL: the session's own */
-    bool no_reuse;    /* every tensor keeps its own memory (layer checks need it) */
+    bool naive;          /* only naive kernels */
+    bool unfused;        /* a step for every op */
+    const char *exclude; /* ids of rows that are not to be chosen, "a, b"; NULL or "" for none */
+    lap_queue *queue;    /* of the session's device, outlives the plan; NULL: the session's own */
+    bool no_reuse;       /* every tensor keeps its own memory (layer checks need it) */
 } lap_plan_options;
 
 typedef struct lap_plan lap_plan;

@@ -81,6 +81,7 @@ static void test_defaults(void **state) {
     assert_true(lap_config_has_mode(c, LAP_RUN_THROUGHPUT));
     assert_int_equal(c->run.seed, 1);
     assert_int_equal(c->run.kernels, LAP_KERNELS_DEFAULT);
+    assert_string_equal(c->run.exclude, "");
     assert_string_equal(lap_config_model(c->network.model.values[0]), "resnet18");
     assert_int_equal(c->network.precision.values[0], 0);
     assert_string_equal(c->network.weights, "synthetic:1");
@@ -115,7 +116,8 @@ static void test_defaults(void **state) {
 static void test_every_key(void **state) {
     (void)state;
     lap_config *c = load_text("[RUN]\nDevice = cuda:0, name=a\nmodes=throughput\nseed = "
-                              "18446744073709551615\nkernels = naive\n[network]\nmodel=resnet18\n"
+                              "18446744073709551615\nkernels = naive\nexclude = fc_v , "
+                              "conv_naive\n[network]\nmodel=resnet18\n"
                               "height = 224,1024 ; two\nwidth = 2048\nprecision = bf16, fp32\n"
                               "weights = \"w;1.safetensors\"\ninput = synthetic:7\n[latency]\n"
                               "batch = 8,1\nwarmup = 0.5s\nrepetitions=1000000\nmax_seconds=1.5\n"
@@ -126,6 +128,7 @@ static void test_every_key(void **state) {
     assert_string_equal(c->run.device, "cuda:0, name=a");
     assert_true(c->run.modes.count == 1 && !lap_config_has_mode(c, LAP_RUN_LATENCY));
     assert_true(c->run.seed == UINT64_MAX && c->run.kernels == LAP_KERNELS_NAIVE);
+    assert_string_equal(c->run.exclude, "fc_v , conv_naive");
     assert_int_equal(lap_config_size_count(c), 2);
     int h, w;
     lap_config_size(c, 1, &h, &w);
@@ -147,7 +150,7 @@ static void test_every_key(void **state) {
     assert_string_equal(c->output.markdown, "b c.md");
     assert_true(!c->output.samples && c->output.layers && c->output.force);
     assert_string_equal(lap_config_origin(c, "run", "device"), "t.ini:2");
-    assert_string_equal(lap_config_origin(c, "output", "force"), "t.ini:33");
+    assert_string_equal(lap_config_origin(c, "output", "force"), "t.ini:34");
     lap_config_free(c);
 }
 
@@ -236,6 +239,8 @@ static void test_bad_words(void **state) {
     refuse("run", "modes = latency, latency", "latency stands there twice");
     refuse("run", "modes = latency throughput", "a comma-separated list of");
     refuse("run", "device =", "a device selector");
+    refuse("run", "exclude = fc_v, conv_wino", "there is no kernel 'conv_wino'");
+    refuse("run", "exclude = avgpool_vv", "did you mean avgpool_v?");
     refuse("network", "model = resnet50", "a comma-separated list of resnet18");
     refuse("network", "precision = fp23", "did you mean fp32?");
     refuse("network", "weights = synthetic", "synthetic:SEED");

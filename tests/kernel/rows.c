@@ -88,6 +88,9 @@ static void choice_follows_device(void **state) {
     assert_string_equal(lap_kernel_choose(&c, true, true)->id, "conv_naive");
     c.op = &large;
     assert_string_equal(lap_kernel_choose(&c, false, true)->id, "conv_winograd_v");
+    c.n = 2; /* two images have tiles enough for the transformed weights of F(4x4) */
+    assert_string_equal(lap_kernel_choose(&c, false, true)->id, "conv_winograd4_v");
+    c.n = 1;
     c.op = &op;
     c.device = &odd; /* the unfolded convolution is a variant and never chosen */
     assert_string_equal(lap_kernel_choose(&c, false, true)->id, "conv_naive");
@@ -285,13 +288,44 @@ static void winograd_weights(void **state) {
     lap_op op = conv(3, 4, 4, 4, 2, 4, 3, 3);
     lap_op_weights weights = {w, NULL, 54, 2};
     memset(packed, 0xff, sizeof packed);
-    lap_pack_winograd(&op, &weights, 4, packed);
+    lap_pack_winograd(&op, &weights, 4, 2, packed);
     for (int p = 0; p < 16; p++) {
         const float *at = packed + p * 3 * 4;
         assert_true((double)at[0] == ones[p / 4] * ones[p % 4]);
         assert_true((double)at[4] == middle[p / 4] * middle[p % 4]);
         assert_true((double)at[2 * 4 + 1] == corner[p / 4] * corner[p % 4]);
         assert_true(at[1] == 0.0f && at[2] == 0.0f && at[3] == 0.0f && at[2 * 4 + 3] == 0.0f);
+    }
+}
+
+/* F(4x4): row i of G is 1, p, p^2 over m'(p), m = x (x^2 - 1/2) (x^2 - 2), and 0, 0, 1 at infinity.
+ */
+static void winograd4_weights(void **state) {
+    (void)state;
+    const double points[5] = {0, sqrt(0.5), -sqrt(0.5), sqrt(2), -sqrt(2)};
+    double g[6][3] = {{0}};
+    for (int i = 0; i < 5; i++) {
+        double p = points[i], slope = 5 * p * p * p * p - 7.5 * p * p + 1;
+        for (int j = 0; j < 3; j++)
+            g[i][j] = (j == 0 ? 1 : j == 1 ? p : p * p) / slope;
+    }
+    g[5][2] = 1;
+    enum { C = 2, K = 3 };
+    float w[K * C * 9], packed[4 * C * 36];
+    for (int i = 0; i < K * C * 9; i++)
+        w[i] = (float)(i * i % 17 - 8);
+    lap_op op = conv(C, 4, 4, 4, K, 4, 3, 3);
+    lap_op_weights weights = {w, NULL, K * C * 9, K};
+    memset(packed, 0xff, sizeof packed);
+    lap_pack_winograd(&op, &weights, 2, 4, packed); /* blocks of 2: the second is half empty */
+    for (int i = 0; i < 4 * C * 36; i++) {
+        int k = i / (2 * C * 36) * 2 + i % 2, c = i / 2 % C, point = i / 2 / C % 36;
+        double want = 0;
+        for (int r = 0; r < 9 && k < K; r++)
+            want += g[point / 6][r / 3] * g[point % 6][r % 3] * (double)w[(k * C + c) * 9 + r];
+        if (!(fabs((double)packed[i] - want) <= 1e-6))
+            fail_msg("k %d, c %d, point %d: %g, should be %g", k, c, point, (double)packed[i],
+                     want);
     }
 }
 
@@ -305,6 +339,7 @@ int main(void) {
         cmocka_unit_test(defaults_valid_and_packers_exact),
         cmocka_unit_test(packers_place_each_weight),
         cmocka_unit_test(winograd_weights),
+        cmocka_unit_test(winograd4_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

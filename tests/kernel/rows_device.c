@@ -324,7 +324,8 @@ static double tolerance(const job *j, size_t i) {
     if (op->kind == LAP_OP_MAXPOOL) return 0.0;
     double terms = (double)op->r * op->s * (op->kind == LAP_OP_AVGPOOL ? 1 : op->in.c);
     if (j->c.fusion == LAP_FUSE_DOWNSAMPLE || j->c.fusion == LAP_FUSE_FC) terms += j->partner.in.c;
-    return 4.0 * sqrt(terms) * 0x1p-24 * j->bound[i];
+    int factor = j->row->error_factor ? j->row->error_factor : 1;
+    return factor * 4.0 * sqrt(terms) * 0x1p-24 * j->bound[i];
 }
 
 static bool acceptable(const job *j, fill f, size_t i, float got) {
@@ -333,7 +334,8 @@ static bool acceptable(const job *j, fill f, size_t i, float got) {
     /* Transforms spread NaN and infinity over a tile, which is no fault. */
     if (f == FILL_NAN && isnan(got) && strncmp(j->row->id, "conv_winograd", 13) == 0) return true;
     if (isinf(want)) return (double)got == want;
-    if (f == FILL_REAL || inexact_mean(j)) return fabs((double)got - want) <= tolerance(j, i);
+    if (f == FILL_REAL || j->row->error_factor || inexact_mean(j))
+        return fabs((double)got - want) <= tolerance(j, i);
     return got == (float)want;
 }
 

@@ -41,6 +41,8 @@ const shape shapes[] = {
     {LAP_OP_AVGPOOL, 3, 512, 4, 2, 512, 4, 2, 1, 0, false, false, LAP_FUSE_FC, 70, 0, 0},
     {LAP_OP_AVGPOOL, 8, 20, 2, 2, 20, 2, 2, 1, 0, false, false, LAP_FUSE_FC, 10, 0, 0},
     {LAP_OP_AVGPOOL, 2, 10, 5, 3, 10, 5, 3, 1, 0, false, false, LAP_FUSE_FC, 17, 0, 0},
+    /* enough tiles for rows that refuse few */
+    {LAP_OP_CONV, 2, 64, 15, 14, 96, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 36, 2, 0},
 };
 const int shape_count = sizeof shapes / sizeof shapes[0];
 
@@ -55,7 +57,7 @@ int shape_for(lap_op_kind kind, lap_fusion fusion) {
     case LAP_FUSE_MAXPOOL:
         return 22;
     case LAP_FUSE_DOWNSAMPLE:
-        return 26;
+        return 34;
     case LAP_FUSE_FC:
         return 31;
     }

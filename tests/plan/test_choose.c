@@ -139,6 +139,30 @@ static void test_no_kernel(void **state) {
     close_session(session);
 }
 
+/* Whole names only; what is left out is no reason for a note, but for an error it is. */
+static void test_exclude(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    lap_plan_options options = {
+        .batch = 4, .unfused = true, .exclude = "maxpool_, fc_v , conv_igemm"};
+    lap_plan *plan = new_plan(session, options);
+    int convolutions = 0;
+    for (int i = 0; i < lap_plan_step_count(plan); i++) {
+        const char *id = lap_plan_row(plan, i)->id;
+        assert_string_not_equal(id, "conv_igemm");
+        convolutions += strcmp(id, "conv_naive") == 0;
+        if (strncmp(id, "maxpool", 7) == 0) assert_string_equal(id, "maxpool_g");
+        assert_string_equal(lap_plan_fallback(plan, i), "");
+    }
+    assert_true(convolutions > 0);
+    lap_plan_free(plan);
+    lap_error err = {0};
+    lap_plan_options none = {.batch = 4, .exclude = "conv_naive", .naive = true};
+    assert_int_equal(lap_plan_new(session, net, &none, NULL, NULL, &plan, &err), LAP_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "excluded: conv_naive"));
+    close_session(session);
+}
+
 static void test_chosen_for(void **state) {
     (void)state;
     lap_session *session = begin();
@@ -245,8 +269,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_that_accepts), cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_build_failure),      cmocka_unit_test(test_fault_is_no_fallback),
-        cmocka_unit_test(test_no_kernel),          cmocka_unit_test(test_chosen_for),
-        cmocka_unit_test(test_group_limits),       cmocka_unit_test(test_batch_range),
+        cmocka_unit_test(test_no_kernel),          cmocka_unit_test(test_exclude),
+        cmocka_unit_test(test_chosen_for),         cmocka_unit_test(test_group_limits),
+        cmocka_unit_test(test_batch_range),
     };
     return cmocka_run_group_tests(tests, make_net, free_net);
 }

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Times ResNet-18 with ONNX Runtime on the CPU, for the table beside warmlap's.
+
+The network is written as an ONNX file here (batch-norm folded, random weights), so neither the onnx
+package nor PyTorch is needed. fp32; every pass is waited for and timed by the host's clock.
+Prints a line of JSON for each batch: version, threads, batch, median_ms, least_ms.
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+try:
+    import numpy
+    import onnxruntime
+except ImportError as missing:
+    sys.exit("%s is missing: pip install onnxruntime" % missing.name)
+
+# ---- the ONNX file: protocol buffer messages by field number ------------------------------------
+
+
+def number(value):
+    """A base-128 number, least significant group first."""
+    groups = []
+    while value > 127:
+        groups.append(value % 128 + 128)
+        value //= 128
+    return bytes(groups + [value])
+
+
+def field(tag, value):
+    """One field: whole numbers as such, everything else with its length."""
+    if isinstance(value, int):
+        return number(8 * tag) + number(value)
+    if isinstance(value, str):
+        value = value.encode()
+    return number(8 * tag + 2) + number(len(value)) + value
+
+
+def message(*fields):
+    return b"".join(field(tag, value) for tag, value in fields)
+
+
+FLOAT, INT, INTS = 1, 2, 7
+
+
+def attribute(name, value):
+    if isinstance(value, int):
+        return message((1, name), (3, value), (20, INT))
+    return message((1, name), *[(8, v) for v in value], (20, INTS))
+
+
+def tensor_type(name, shape):
+    dimensions = message(*[(1, message((1, size))) for size in shape])
+    return message((1, name), (2, message((1, message((1, FLOAT), (2, dimensions))))))
+
+
+class Graph:
+    def __init__(self, seed):
+        self.nodes, self.weights = [], []
+        self.random = numpy.random.default_rng(seed)
+
+    def weight(self, *shape):
+        name = "w%d" % len(self.weights)
+        inputs = max(1, int(numpy.prod(shape[1:])))
+        values = self.random.standard_normal(shape, dtype=numpy.float32) * (2.0 / inputs) ** 0.5
+        if len(shape) == 1:
+            values = values * 0.01
+        self.weights.append(message(*[(1, size) for size in shape], (2, FLOAT), (8, name),
+                                    (9, values.astype("<f4").tobytes())))
+        return name
+
+    def node(self, kind, *inputs, **attributes):
+        name = "%s%d" % (kind.lower(), len(self.nodes))
+        self.nodes.append(message(*[(1, i) for i in inputs], (2, name), (3, name), (4, kind),
+                                  *[(5, attribute(k, v)) for k, v in attributes.items()]))
+        return name
+
+    def conv(self, x, inputs, outputs, window, stride):
+        return self.node("Conv", x, self.weight(outputs, inputs, window, window),
+                         self.weight(outputs), kernel_shape=[window] * 2, strides=[stride] * 2,
+                         pads=[window // 2] * 4)
+
+    def file(self, batch, height, width, output):
+        graph = message(*[(1, n) for n in self.nodes], (2, "resnet18"),
+                        *[(5, w) for w in self.weights],
+                        (11, tensor_type("image", (batch, 3, height, width))),
+                        (12, tensor_type(output, (batch, 1000))))
+        opset = message((1, ""), (2, 13))
+        return message((1, 8), (2, "warmlap"), (7, graph), (8, opset))
+
+
+def resnet18(batch, height, width):
+    g = Graph(1)
+    x = g.node("Relu", g.conv("image", 3, 64, 7, 2))
+    x = g.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    inputs = 64
+    for outputs in (64, 128, 256, 512):
+        for block in range(2):
+            stride = 2 if block == 0 and outputs > 64 else 1
+            shortcut = g.conv(x, inputs, outputs, 1, 2) if stride == 2 else x
+            y = g.node("Relu", g.conv(x, inputs, outputs, 3, stride))
+            y = g.conv(y, outputs, outputs, 3, 1)
+            x = g.node("Relu", g.node("Add", y, shortcut))
+            inputs = outputs
+    x = g.node("Flatten", g.node("GlobalAveragePool", x), axis=1)
+    x = g.node("Gemm", x, g.weight(1000, 512), g.weight(1000), transB=1)
+    return g.file(batch, height, width, x)
+
+
+# ---- timing -------------------------------------------------------------------------------------
+
+
+def measure(batch, args):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = args.threads
+    options.inter_op_num_threads = 1
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "resnet18.onnx")
+        with open(path, "wb") as out:
+            out.write(resnet18(batch, args.height, args.width))
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    shape = (batch, 3, args.height, args.width)
+    image = {"image": numpy.random.default_rng(2).standard_normal(shape, dtype=numpy.float32)}
+    samples = []
+    for i in range(args.warmup + args.repetitions):
+        start = time.perf_counter()
+        session.run(None, image)
+        if i >= args.warmup:
+            samples.append(1000 * (time.perf_counter() - start))
+    return {"peer": "ONNX Runtime " + onnxruntime.__version__, "threads": args.threads,
+            "batch": batch, "median_ms": statistics.median(samples), "least_ms": min(samples)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--batch", default="1,16", help="comma-separated")
+    parser.add_argument("--height", type=int, default=224)
+    parser.add_argument("--width", type=int, default=224)
+    parser.add_argument("--warmup", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, default=30)
+    args = parser.parse_args()
+    for batch in args.batch.split(","):
+        print(json.dumps(measure(int(batch), args)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
