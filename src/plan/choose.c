@@ -57,6 +57,15 @@ static bool can_fall_back(lap_status status) {
     return status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED;
 }
 
+/* The chooser's row for the case, if there is one that this build and batch can have. */
+static const lap_kernel_row *chooser_row(const lap_plan *plan, lap_case *c, bool has_gemm) {
+    const lap_plan_options *options = &plan->options;
+    if (!options->chooser || options->naive) return NULL;
+    const lap_kernel_row *row = options->chooser(options->chooser_context, c);
+    if (!row || !lap_kernel_can_run(row, c, has_gemm) || !row->valid(c)) return NULL;
+    return row;
+}
+
 lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err) {
     size_t count;
     const lap_kernel_row *const *rows = lap_kernel_rows(&count);
@@ -67,30 +76,32 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
     free(step->fallback);
     step->fallback = NULL;
     lap_status status = LAP_E_UNSUPPORTED;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i <= count; i++) {
         step->c = (lap_case){.op = step->op,
                              .fusion = fusion,
                              .partner = step->partner,
                              .device = lap_device_get_info(plan->session->device),
                              .precision = plan->options.precision,
                              .n = chosen_for};
-        if (rows[i]->variant || (plan->options.naive && !rows[i]->naive)) continue;
-        if (!lap_kernel_can_run(rows[i], &step->c, has_gemm)) continue;
-        step->row = rows[i];
-        rows[i]->defaults(&step->c, &step->c.params);
+        const lap_kernel_row *row = i ? rows[i - 1] : chooser_row(plan, &step->c, has_gemm);
+        if (!row || (i && row->variant) || (plan->options.naive && !row->naive)) continue;
+        if (!lap_kernel_can_run(row, &step->c, has_gemm)) continue;
+        step->row = row;
+        step->chosen = i == 0;
+        if (i) row->defaults(&step->c, &step->c.params);
         step->c.n = plan->options.batch;
         lap_error detail = {0};
         status = build_row(plan, step, &detail);
         if (status == LAP_OK) break;
         if (!can_fall_back(status)) {
             if (err) *err = detail;
-            lap_error_prefix(err, "%s: kernel %s: ", step->op->name, rows[i]->id);
+            lap_error_prefix(err, "%s: kernel %s: ", step->op->name, row->id);
             lap_text_free(&passed);
             return status;
         }
         char line[512];
         lap_error_text(&detail, line, sizeof line);
-        lap_text_addf(&passed, "%s%s: %s", passed.length ? "; " : "", rows[i]->id, line);
+        lap_text_addf(&passed, "%s%s: %s", passed.length ? "; " : "", row->id, line);
     }
     if (status != LAP_OK) {
         status = LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: no %s kernel in %s runs on this device%s%s",
