@@ -1,4 +1,5 @@
 /* The CUDA backend's operation table. No library GEMM: the hand-written kernels are the subject. */
+#include "compile.h"
 #include "cuda_backend.h"
 
 extern const lap_device_ops lap_cuda_ops;
@@ -25,6 +26,9 @@ const lap_device_ops lap_cuda_ops = {
     .pinned_new = lap_cuda_pinned_new,
     .pinned_free = lap_cuda_pinned_free,
     .kernel_build = lap_cuda_kernel_build,
+    .kernel_binary = lap_cuda_kernel_binary,
+    .kernel_load = lap_cuda_kernel_load,
+    .fixed_options = LAP_CUDA_OPTIONS,
     .kernel_free = lap_cuda_kernel_free,
     .enqueue = lap_cuda_enqueue,
     .event_new = lap_cuda_event_new,

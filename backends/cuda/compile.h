@@ -9,6 +9,9 @@
 
 #include "device/device.h"
 
+/* The options of every compilation besides arch and defines. */
+#define LAP_CUDA_OPTIONS "--std=c++17"
+
 /* Compile build->source for arch: "sm_75", "sm_90a", … gives a CUBIN, "compute_90" gives PTX text
  * (terminated; *bytes counts the terminator). *image is malloc'ed, free() it; NULL and 0 on
  * failure. The entry need not exist: that shows when the image is loaded.

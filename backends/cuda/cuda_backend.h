@@ -47,7 +47,9 @@ typedef struct lap_cuda_kernel {
     cudaKernel_t kernel;
     uint64_t static_local_bytes;
     uint64_t dynamic_limit; /* dynamic shared memory that a launch may ask for at present */
-    char name[96];          /* "stem (entry)", for messages */
+    void *image;            /* what was loaded, until somebody takes it; may be NULL */
+    size_t image_bytes;
+    char name[96]; /* "stem (entry)", for messages */
 } lap_cuda_kernel;
 
 typedef struct lap_cuda_event {
@@ -123,6 +125,9 @@ lap_status lap_cuda_pinned_new(void *device, size_t bytes, void **pinned, void *
                                lap_error *err);
 void lap_cuda_pinned_free(void *pinned);
 
+lap_status lap_cuda_kernel_binary(void *kernel, void **bytes, size_t *size, lap_error *err);
+lap_status lap_cuda_kernel_load(void *device, const lap_build *build, const void *bytes,
+                                size_t size, void **kernel, lap_kernel_info *info, lap_error *err);
 lap_status lap_cuda_kernel_build(void *device, const lap_build *build, void **kernel,
                                  lap_kernel_info *info, lap_error *err);
 void lap_cuda_kernel_free(void *kernel);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The runtime takes a cudaKernel_t wherever it takes the address of a __global__ function. */
 static const void *function_of(const lap_cuda_kernel *k) {
@@ -68,6 +69,29 @@ static lap_status describe(lap_cuda_kernel *k, lap_kernel_info *info, lap_error 
     return LAP_OK;
 }
 
+/* Load image, which becomes the kernel's own (freed on failure too). */
+static lap_status kernel_of(lap_cuda_device *d, const lap_build *build, const char *arch,
+                            void *image, size_t bytes, void **kernel, lap_kernel_info *info,
+                            lap_error *err) {
+    lap_cuda_kernel *k = calloc(1, sizeof *k);
+    if (!k) {
+        free(image);
+        return LAP_FAIL(err, LAP_E_NOMEM, "cuda:%d: no host memory for a kernel", d->index);
+    }
+    k->device = d;
+    k->image = image;
+    k->image_bytes = bytes;
+    snprintf(k->name, sizeof k->name, "%s.cu (%s)", build->stem, build->entry);
+    lap_status status = load(k, build, arch, image, err);
+    if (status == LAP_OK) status = describe(k, info, err);
+    if (status != LAP_OK) {
+        lap_cuda_kernel_free(k);
+        return status;
+    }
+    *kernel = k;
+    return LAP_OK;
+}
+
 lap_status lap_cuda_kernel_build(void *device, const lap_build *build, void **kernel,
                                  lap_kernel_info *info, lap_error *err) {
     *kernel = NULL;
@@ -79,24 +103,35 @@ lap_status lap_cuda_kernel_build(void *device, const lap_build *build, void **ke
     void *image;
     size_t bytes;
     LAP_TRY(lap_cuda_compile(build, arch, &image, &bytes, err));
-    lap_status status;
-    lap_cuda_kernel *k = calloc(1, sizeof *k);
-    if (!k) {
-        status = LAP_FAIL(err, LAP_E_NOMEM, "cuda:%d: no host memory for a kernel", d->index);
-        goto out;
-    }
-    k->device = d;
-    snprintf(k->name, sizeof k->name, "%s.cu (%s)", build->stem, build->entry);
-    status = load(k, build, arch, image, err);
-    if (status == LAP_OK) status = describe(k, info, err);
-    if (status != LAP_OK) {
-        lap_cuda_kernel_free(k);
-        goto out;
-    }
-    *kernel = k;
-out:
-    free(image); /* the runtime keeps a copy of its own */
-    return status;
+    return kernel_of(d, build, arch, image, bytes, kernel, info, err);
+}
+
+/* The image is kept until it is asked for; the runtime has a copy of its own. */
+lap_status lap_cuda_kernel_binary(void *kernel, void **bytes, size_t *size, lap_error *err) {
+    lap_cuda_kernel *k = kernel;
+    if (!k->image) return LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: its image is gone", k->name);
+    *bytes = k->image;
+    *size = k->image_bytes;
+    k->image = NULL;
+    return LAP_OK;
+}
+
+/* No compiler is needed, so a machine whose NVRTC was removed still runs what it has built. */
+lap_status lap_cuda_kernel_load(void *device, const lap_build *build, const void *bytes,
+                                size_t size, void **kernel, lap_kernel_info *info, lap_error *err) {
+    *kernel = NULL;
+    *info = (lap_kernel_info){0};
+    lap_cuda_device *d = device;
+    LAP_TRY(lap_cuda_use(d, err));
+    void *image = calloc(1, size + 1); /* PTX is text: terminated whatever the file holds */
+    if (!image) return LAP_FAIL(err, LAP_E_NOMEM, "cuda:%d: no host memory for a kernel", d->index);
+    memcpy(image, bytes, size);
+    lap_status status = kernel_of(d, build, "this device", image, size, kernel, info, err);
+    if (status != LAP_OK) return status;
+    lap_cuda_kernel *k = *kernel;
+    free(k->image);
+    k->image = NULL;
+    return LAP_OK;
 }
 
 void lap_cuda_kernel_free(void *kernel) {
@@ -104,6 +139,7 @@ void lap_cuda_kernel_free(void *kernel) {
     if (!k) return;
     (void)lap_cuda_use(k->device, NULL);
     if (k->library) LAP_CUDA_IGNORE(cudaLibraryUnload(k->library));
+    free(k->image);
     free(k);
 }
 

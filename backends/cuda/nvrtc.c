@@ -253,7 +253,7 @@ static const char **make_options(const lap_build *build, const char *arch, size_
     char *text = (char *)(options + n);
     for (size_t i = 0; i < n; i++)
         options[i] = text + i * DEFINE_TEXT;
-    snprintf(options[0], DEFINE_TEXT, "--std=c++17");
+    snprintf(options[0], DEFINE_TEXT, "%s", LAP_CUDA_OPTIONS);
     snprintf(options[1], DEFINE_TEXT, "--gpu-architecture=%s", arch);
     for (size_t i = 0; i < build->define_count; i++)
         snprintf(options[i + 2], DEFINE_TEXT, "-D%s=%" PRId64, build->defines[i].name,

@@ -28,6 +28,9 @@ const lap_device_ops lap_opencl_ops = {
     .pinned_new = lap_cl_pinned_new,
     .pinned_free = lap_cl_pinned_free,
     .kernel_build = lap_cl_kernel_build,
+    .kernel_binary = lap_cl_kernel_binary,
+    .kernel_load = lap_cl_kernel_load,
+    .fixed_options = LAP_CL_OPTIONS,
     .kernel_free = lap_cl_kernel_free,
     .enqueue = lap_cl_enqueue,
 #ifdef LAP_HAVE_CLBLAST

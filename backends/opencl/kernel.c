@@ -16,13 +16,14 @@
 enum {
     LOG_READ_LIMIT = 64 << 20, /* the API gives a log whole or not at all */
     LOG_KEEP_BYTES = 64 << 10,
+    BINARY_LIMIT = 64 << 20,
     LOG_LINES = 20
 };
 
 /* ---- build ---------------------------------------------------------------------------------- */
 
 static lap_status make_options(const lap_build *build, lap_text *options, lap_error *err) {
-    lap_text_add(options, "-cl-std=CL1.2");
+    lap_text_add(options, LAP_CL_OPTIONS);
     for (size_t i = 0; i < build->define_count; i++)
         lap_text_addf(options, " -D%s=%" PRId64, build->defines[i].name, build->defines[i].value);
     if (options->failed)
@@ -83,6 +84,24 @@ static lap_status build_failed(const lap_build *build, const lap_cl_device *devi
     return status;
 }
 
+/* Build a program, made of source or of a binary; it is released when that fails. */
+static lap_status finish_program(lap_cl_device *device, const lap_build *build, const char *options,
+                                 cl_program program, lap_error *err) {
+    cl_int code;
+    LAP_CL_IGNORE((code = clBuildProgram(program, 1, &device->id, options, NULL, NULL)));
+    cl_build_status built = CL_BUILD_SUCCESS;
+    if (code == CL_SUCCESS && /* some drivers fail only here */
+        LAP_CL(NULL, LAP_CL_QUERY, "",
+               clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_STATUS, sizeof built,
+                                     &built, NULL)) == LAP_OK &&
+        built == CL_BUILD_ERROR)
+        code = CL_BUILD_PROGRAM_FAILURE;
+    if (code == CL_SUCCESS) return LAP_OK;
+    lap_status status = build_failed(build, device, program, code, options, err);
+    LAP_CL_IGNORE(clReleaseProgram(program));
+    return status;
+}
+
 static lap_status build_program(lap_cl_device *device, const lap_build *build, const char *options,
                                 cl_program *out, lap_error *err) {
     cl_int code;
@@ -96,19 +115,26 @@ static lap_status build_program(lap_cl_device *device, const lap_build *build, c
         lap_error_prefix(err, "%s: ", build->stem);
         return status;
     }
-    LAP_CL_IGNORE((code = clBuildProgram(program, 1, &device->id, options, NULL, NULL)));
-    cl_build_status built = CL_BUILD_SUCCESS;
-    if (code == CL_SUCCESS && /* some drivers fail only here */
-        LAP_CL(NULL, LAP_CL_QUERY, "",
-               clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_STATUS, sizeof built,
-                                     &built, NULL)) == LAP_OK &&
-        built == CL_BUILD_ERROR)
-        code = CL_BUILD_PROGRAM_FAILURE;
-    if (code != CL_SUCCESS) {
-        status = build_failed(build, device, program, code, options, err);
-        LAP_CL_IGNORE(clReleaseProgram(program));
+    LAP_TRY(finish_program(device, build, options, program, err));
+    *out = program;
+    return LAP_OK;
+}
+
+static lap_status load_program(lap_cl_device *device, const lap_build *build, const char *options,
+                               const void *bytes, size_t size, cl_program *out, lap_error *err) {
+    cl_int code, loaded = CL_SUCCESS;
+    cl_program program = NULL;
+    const unsigned char *binary = bytes;
+    lap_status status = LAP_CL(err, LAP_CL_BUILD, "making a program of a binary",
+                               (program = clCreateProgramWithBinary(device->context, 1, &device->id,
+                                                                    &size, &binary, &loaded, &code),
+                                code != CL_SUCCESS ? code : loaded));
+    if (status != LAP_OK) {
+        if (program) LAP_CL_IGNORE(clReleaseProgram(program));
+        lap_error_prefix(err, "%s: ", build->stem);
         return status;
     }
+    LAP_TRY(finish_program(device, build, options, program, err));
     *out = program;
     return LAP_OK;
 }
@@ -158,9 +184,9 @@ static lap_status make_kernel(lap_cl_kernel *kernel, cl_program program, const l
     return status;
 }
 
-lap_status lap_cl_kernel_build(void *handle, const lap_build *build, void **out,
-                               lap_kernel_info *info, lap_error *err) {
-    lap_cl_device *device = handle;
+/* From source, or from bytes when there are any. */
+static lap_status new_kernel(lap_cl_device *device, const lap_build *build, const void *bytes,
+                             size_t size, void **out, lap_kernel_info *info, lap_error *err) {
     *out = NULL;
     lap_cl_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) return LAP_FAIL(err, LAP_E_NOMEM, "building %s: no memory", build->stem);
@@ -170,7 +196,9 @@ lap_status lap_cl_kernel_build(void *handle, const lap_build *build, void **out,
     cl_program program = NULL;
     lap_status status = make_options(build, &options, err);
     if (status == LAP_OK)
-        status = build_program(device, build, lap_text_get(&options), &program, err);
+        status =
+            bytes ? load_program(device, build, lap_text_get(&options), bytes, size, &program, err)
+                  : build_program(device, build, lap_text_get(&options), &program, err);
     if (status == LAP_OK) status = make_kernel(kernel, program, build, err);
     if (program) LAP_CL_IGNORE(clReleaseProgram(program)); /* the kernel keeps it */
     lap_text_free(&options);
@@ -180,6 +208,46 @@ lap_status lap_cl_kernel_build(void *handle, const lap_build *build, void **out,
     }
     fill_info(kernel, info);
     *out = kernel;
+    return LAP_OK;
+}
+
+lap_status lap_cl_kernel_build(void *device, const lap_build *build, void **kernel,
+                               lap_kernel_info *info, lap_error *err) {
+    return new_kernel(device, build, NULL, 0, kernel, info, err);
+}
+
+lap_status lap_cl_kernel_load(void *device, const lap_build *build, const void *bytes, size_t size,
+                              void **kernel, lap_kernel_info *info, lap_error *err) {
+    return new_kernel(device, build, bytes, size, kernel, info, err);
+}
+
+/* Contexts here have one device, so its binary is the only one. */
+lap_status lap_cl_kernel_binary(void *handle, void **bytes, size_t *size, lap_error *err) {
+    lap_cl_kernel *kernel = handle;
+    cl_program program = NULL;
+    size_t length = 0;
+    LAP_TRY(LAP_CL(err, LAP_CL_QUERY, "asking for a kernel's program",
+                   clGetKernelInfo(kernel->handle, CL_KERNEL_PROGRAM, sizeof program,
+                                   (void *)&program, NULL)));
+    LAP_TRY(
+        LAP_CL(err, LAP_CL_QUERY, "asking for the size of a program's binary",
+               clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL)));
+    if (length == 0 || length > BINARY_LIMIT)
+        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "entry %s: the driver has no binary of it",
+                        kernel->entry);
+    unsigned char *binary = malloc(length);
+    if (!binary)
+        return LAP_FAIL(err, LAP_E_NOMEM, "entry %s: no memory for %zu bytes of its binary",
+                        kernel->entry, length);
+    lap_status status = LAP_CL(
+        err, LAP_CL_QUERY, "asking for a program's binary",
+        clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, (void *)&binary, NULL));
+    if (status != LAP_OK) {
+        free(binary);
+        return status;
+    }
+    *bytes = binary;
+    *size = length;
     return LAP_OK;
 }
 

@@ -147,6 +147,11 @@ lap_status lap_cl_pinned_new(void *device, size_t bytes, void **pinned, void **d
                              lap_error *err);
 void lap_cl_pinned_free(void *pinned);
 
+/* Of every build, before the defines. */
+#define LAP_CL_OPTIONS "-cl-std=CL1.2"
+lap_status lap_cl_kernel_binary(void *kernel, void **bytes, size_t *size, lap_error *err);
+lap_status lap_cl_kernel_load(void *device, const lap_build *build, const void *bytes, size_t size,
+                              void **kernel, lap_kernel_info *info, lap_error *err);
 lap_status lap_cl_kernel_build(void *device, const lap_build *build, void **kernel,
                                lap_kernel_info *info, lap_error *err);
 void lap_cl_kernel_free(void *kernel);

@@ -3,6 +3,8 @@
 #include "app/commands.h"
 #include "app/options.h"
 #include "app/runner.h"
+#include "app/tune_cases.h"
+#include "device/build_cache.h"
 #include "report/output.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -184,14 +186,53 @@ static lap_status report_rows(const job *j, lap_error *err) {
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-static void work_on_cases(job *j) {
+/* What kernels = tuned goes by; tuned first where --tune asks for it. */
+static lap_status load_tuned(job *j, lap_tune_store *out, lap_error *err) {
+    char *path;
+    if (j->config->run.kernels != LAP_KERNELS_TUNED) return LAP_OK;
+    LAP_TRY(lap_tune_store_path(j->config->run.tune_store, &path, err));
+    lap_status status = LAP_OK;
+    if (j->options->tune) {
+        lap_app_tune_job tune = {.config = j->config,
+                                 .list = j->list,
+                                 .chosen = j->chosen,
+                                 .chosen_count = j->chosen_count,
+                                 .meter = &j->meter,
+                                 .seconds = j->options->seconds,
+                                 .store = path};
+        lap_text ignored = {0};
+        status = lap_app_tune(&tune, &ignored, err);
+        lap_text_free(&ignored);
+    }
+    if (status == LAP_OK || status == LAP_E_INTERRUPTED)
+        status = lap_tune_store_load(path, out, err);
+    free(path);
+    return status;
+}
+
+static lap_status work_on_cases(job *j, lap_error *err) {
+    lap_tune_store tuned = {0};
+    LAP_TRY(load_tuned(j, &tuned, err));
+    lap_build_cache *cache = NULL;
+    if (j->config->run.cache) {
+        lap_status status = lap_build_cache_open(NULL, 0, &cache, err);
+        if (status != LAP_OK) {
+            lap_tune_store_free(&tuned);
+            return status;
+        }
+    }
     lap_runner runner = {.config = j->config,
+                         .cache = cache,
+                         .tuned = &tuned,
                          .meter = &j->meter,
                          .interrupted = lap_app_interrupted,
                          .logits_path = j->options->logits};
     lap_runner_cases(&runner, j->cases, j->rows, j->count);
     lap_meter_clear(&j->meter);
     lap_runner_free(&runner);
+    lap_build_cache_close(cache);
+    lap_tune_store_free(&tuned);
+    return LAP_OK;
 }
 
 static lap_status carry_out(job *j, int *exit_status, lap_error *err) {
@@ -205,7 +246,7 @@ static lap_status carry_out(job *j, int *exit_status, lap_error *err) {
     lap_host_info_read("", &j->host);
     lap_report_time(j->started);
     lap_app_watch_signals();
-    work_on_cases(j);
+    LAP_TRY(work_on_cases(j, err));
     *exit_status =
         lap_app_interrupted(NULL) ? LAP_EXIT_INTERRUPTED : lap_rows_exit_status(j->rows, j->count);
     lap_status status = report_rows(j, err);
@@ -214,7 +255,7 @@ static lap_status carry_out(job *j, int *exit_status, lap_error *err) {
     return status;
 }
 
-static int print_text(void (*write)(lap_text *)) {
+int lap_app_print_text(void (*write)(lap_text *)) {
     lap_text text = {0};
     write(&text);
     fputs(lap_text_get(&text), stdout);
@@ -223,7 +264,7 @@ static int print_text(void (*write)(lap_text *)) {
     return failed ? LAP_EXIT_FAILED : LAP_EXIT_OK;
 }
 
-static int print_help(lap_command command) {
+int lap_app_print_help(lap_command command) {
     lap_text text = {0};
     lap_options_help(command, &text);
     fputs(lap_text_get(&text), stdout);
@@ -231,7 +272,7 @@ static int print_help(lap_command command) {
     return LAP_EXIT_OK;
 }
 
-static int print_config(const lap_config *config) {
+int lap_app_print_config(const lap_config *config) {
     lap_text text = {0};
     lap_config_dump(config, &text);
     fputs(lap_text_get(&text), stdout);
@@ -247,13 +288,13 @@ static int command(lap_command which, int argc, char **argv) {
     int status = LAP_EXIT_OK;
     switch (options.action) {
     case LAP_ACTION_HELP:
-        status = print_help(which);
+        status = lap_app_print_help(which);
         break;
     case LAP_ACTION_HELP_CONFIG:
-        status = print_text(lap_config_help_markdown);
+        status = lap_app_print_text(lap_config_help_markdown);
         break;
     case LAP_ACTION_DUMP_CONFIG:
-        status = print_config(options.config);
+        status = lap_app_print_config(options.config);
         break;
     case LAP_ACTION_RUN: {
         job j = {.command = which, .options = &options, .config = options.config};

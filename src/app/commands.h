@@ -19,6 +19,7 @@ enum {
 int cmd_devices(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
 int cmd_weights(int argc, char **argv);
 int cmd_spans(int argc, char **argv);
 int cmd_pitfalls(int argc, char **argv);

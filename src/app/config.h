@@ -34,7 +34,8 @@ typedef enum lap_run_mode {
 typedef enum lap_kernels {
     LAP_KERNELS_DEFAULT = 0,
     LAP_KERNELS_UNFUSED,
-    LAP_KERNELS_NAIVE
+    LAP_KERNELS_NAIVE,
+    LAP_KERNELS_TUNED
 } lap_kernels;
 typedef enum lap_cache_mode { LAP_CACHE_HOT = 0, LAP_CACHE_COLD } lap_cache_mode;
 typedef enum lap_verify_mode {
@@ -72,7 +73,9 @@ typedef struct lap_config {
         lap_kernels kernels;
         lap_order order;
         bool telemetry;
-        const char *exclude; /* ids of kernel rows, separated by commas; "" for none */
+        const char *exclude;    /* ids of kernel rows, separated by commas; "" for none */
+        const char *tune_store; /* "" for the user's own */
+        bool cache;             /* built kernels are kept on disk */
     } run;
     struct {
         lap_config_list model;         /* indices for lap_config_model */

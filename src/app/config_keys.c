@@ -8,7 +8,7 @@
 /* Indices are the values of the enums, so a changed enum must change its words too. */
 static const char *const models[] = {"resnet18", NULL};
 static const char *const modes[] = {"latency", "throughput", NULL};
-static const char *const kernels[] = {"default", "unfused", "naive", NULL};
+static const char *const kernels[] = {"default", "unfused", "naive", "tuned", NULL};
 static const char *const precisions[] = {"fp32", "fp32x3", "tf32", "fp16", "bf16", NULL};
 static const char *const searches[] = {"doubling", "linear", "binary", "sweep", NULL};
 static const char *const caches[] = {"hot", "cold", NULL};
@@ -53,7 +53,9 @@ const lap_key lap_keys[] = {
      .least = 0, .most = UINT64_MAX},
     {"run", "kernels", LAP_KEY_CHOICE, FIELD(run.kernels), "default",
      "default: the fastest kernel that accepts each layer, or a pair of layers. unfused: a kernel "
-     "for every layer. naive: only the plain kernels that the others are compared with.",
+     "for every layer. naive: only the plain kernels that the others are compared with. tuned: as "
+     "default, but kernels and parameters from the tune store where it knows this device, driver "
+     "and layer; see docs/TUNING.md.",
      .choices = kernels},
     {"run", "order", LAP_KEY_CHOICE, FIELD(run.order), "auto",
      "interleaved: rows of one network and size take turns in random blocks (from seed), so that "
@@ -65,6 +67,12 @@ const lap_key lap_keys[] = {
     {"run", "exclude", LAP_KEY_ROWS, FIELD(run.exclude), "",
      "Kernels that are not chosen, to see what each of them buys; the layer table names those in "
      "use."},
+    {"run", "tune_store", LAP_KEY_PATH, FIELD(run.tune_store), "",
+     "File that `warmlap tune` writes and kernels = tuned reads; empty: warmlap/tune.txt in "
+     "XDG_DATA_HOME, or in ~/.local/share."},
+    {"run", "cache", LAP_KEY_BOOL, FIELD(run.cache), "yes",
+     "Keep built kernels in warmlap in XDG_CACHE_HOME, or in ~/.cache, so that the next start need "
+     "not compile them. Each row says how many were compiled and how many came from there."},
 
     {"network", "model", LAP_KEY_CHOICES, FIELD(network.model), "resnet18", "The networks.",
      .choices = models},
@@ -185,7 +193,7 @@ const char *lap_run_mode_name(lap_run_mode mode) {
 }
 
 const char *lap_kernels_name(lap_kernels choice) {
-    return (unsigned)choice <= LAP_KERNELS_NAIVE ? kernels[choice] : "?";
+    return (unsigned)choice <= LAP_KERNELS_TUNED ? kernels[choice] : "?";
 }
 
 const char *lap_cache_mode_name(lap_cache_mode mode) {

@@ -1,6 +1,7 @@
 /* Entry point: dispatches to the commands. */
 #include "app/commands.h"
 #include "base/text.h"
+#include "tune/worker.h"
 
 #include <fcntl.h>
 #include <locale.h>
@@ -21,6 +22,7 @@ static const command commands[] = {
     {"verify", cmd_verify, "verify every layer and the logits, without timing"},
     {"spans", cmd_spans, "submission, wall and device spans of an elementwise workload"},
     {"pitfalls", cmd_pitfalls, "common mistakes of timing, measured beside the right way"},
+    {"tune", cmd_tune, "find the best kernels and parameters for a device, and keep them"},
     {"weights", cmd_weights, "write the synthetic weights as a safetensors file"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -91,6 +93,7 @@ int main(int argc, char **argv) {
         version();
         return flushed(LAP_EXIT_OK);
     }
+    if (strcmp(argv[1], LAP_TUNE_WORKER) == 0) return lap_tune_worker(argc - 1, argv + 1);
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return flushed(commands[i].run(argc - 1, argv + 1));

@@ -13,29 +13,45 @@ typedef struct option_row {
     const char *section, *key; /* what it sets; NULL for the options with a case of their own */
     const char *value;         /* of an option without argument */
     const char *help;
-    bool verify_only;
+    unsigned commands; /* that have it: bits 1u << lap_command; 0: all */
 } option_row;
+
+enum {
+    RUN_ONLY = 1u << LAP_COMMAND_RUN,
+    VERIFY_ONLY = 1u << LAP_COMMAND_VERIFY,
+    TUNE_ONLY = 1u << LAP_COMMAND_TUNE,
+    RESULTS = RUN_ONLY | VERIFY_ONLY,
+    DOCUMENT = RESULTS | 1u << LAP_COMMAND_PITFALLS
+};
 
 enum { OPTION_BASE = 256 };
 
 static const option_row rows[] = {
     {"device", "SEL", "run", "device", NULL,
-     "devices to use: auto, all, cuda[:i], opencl[:p[:d]], name=TEXT, ...", false},
-    {"set", "S:K=V", NULL, NULL, NULL, "set key K of section S to V; may be repeated", false},
+     "devices to use: auto, all, cuda[:i], opencl[:p[:d]], name=TEXT, ...", 0},
+    {"set", "S:K=V", NULL, NULL, NULL, "set key K of section S to V; may be repeated", 0},
     {"json", "FILE", "output", "json", NULL, "write the results as JSON; - is standard output",
-     false},
-    {"csv", "FILE", "output", "csv", NULL, "write the results as CSV; - is standard output", false},
+     DOCUMENT},
+    {"csv", "FILE", "output", "csv", NULL, "write the results as CSV; - is standard output",
+     RESULTS},
     {"markdown", "FILE", "output", "markdown", NULL,
-     "write the table as Markdown; - is standard output", false},
+     "write the table as Markdown; - is standard output", RESULTS},
     {"layers", NULL, "output", "layers", "yes",
-     "show the work of each layer, and which kernel runs it", false},
-    {"force", NULL, "output", "force", "yes", "overwrite result files that exist already", false},
+     "show the work of each layer, and which kernel runs it", RESULTS},
+    {"force", NULL, "output", "force", "yes", "overwrite result files that exist already",
+     DOCUMENT},
+    {"tune", NULL, "run", "kernels", "tuned", "tune first, then run what was found", RUN_ONLY},
+    {"seconds", "N", NULL, NULL, NULL, "time for tuning each device, precision and batch (60)",
+     RUN_ONLY | TUNE_ONLY},
+    {"store", "FILE", "run", "tune_store", NULL, "the tune store", 0},
+    {"dry-run", NULL, NULL, NULL, NULL, "tune and show, but store nothing", TUNE_ONLY},
+    {"no-cache", NULL, "run", "cache", "no", "compile every kernel anew, keep none", 0},
     {"dump-config", NULL, NULL, NULL, NULL,
-     "print every value in effect and where it came from, then stop", false},
-    {"logits", "FILE", NULL, NULL, NULL, "write the logits as a float32 .npy file", true},
+     "print every value in effect and where it came from, then stop", 0},
+    {"logits", "FILE", NULL, NULL, NULL, "write the logits as a float32 .npy file", VERIFY_ONLY},
     {"help-config", NULL, NULL, NULL, NULL,
-     "print the reference of all configuration keys (Markdown)", false},
-    {"help", NULL, NULL, NULL, NULL, "print this help", false},
+     "print the reference of all configuration keys (Markdown)", 0},
+    {"help", NULL, NULL, NULL, NULL, "print this help", 0},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -46,10 +62,7 @@ typedef struct setting {
 } setting;
 
 static bool available(const option_row *row, lap_command command) {
-    static const char *const of_rows[] = {"csv", "markdown", "layers"};
-    for (size_t i = 0; command == LAP_COMMAND_PITFALLS && i < 3; i++)
-        if (strcmp(row->name, of_rows[i]) == 0) return false;
-    return !row->verify_only || command == LAP_COMMAND_VERIFY;
+    return row->commands == 0 || (row->commands & 1u << command) != 0;
 }
 
 static size_t option_names(lap_command command, const char **names, struct option *options) {
@@ -94,6 +107,14 @@ static lap_status usage_error(const char *command, int answer, const char *word,
                     closest ? "?" : "", command);
 }
 
+static lap_status take_seconds(const char *text, double *out, lap_error *err) {
+    char shown[64];
+    if (lap_parse_double(text, out) && *out >= 0.1 && *out <= 86400) return LAP_OK;
+    snprintf(shown, sizeof shown, "%.60s", text);
+    return LAP_FAIL(err, LAP_E_CONFIG, "--seconds %s: expected a number from 0.1 to 86400",
+                    lap_text_clean(shown));
+}
+
 /* Walk argv; settings (room for argc) in order of appearance. optind is then the first file. */
 static lap_status walk(lap_command command, int argc, char **argv, lap_options *out,
                        setting *settings, size_t *setting_count, lap_error *err) {
@@ -114,10 +135,15 @@ static lap_status walk(lap_command command, int argc, char **argv, lap_options *
             return usage_error(argv[0], answer, word, names, count, err);
         }
         const option_row *row = &rows[answer - OPTION_BASE];
+        if (!strcmp(row->name, "tune")) out->tune = true;
         if (row->section || !strcmp(row->name, "set"))
             settings[(*setting_count)++] = (setting){row, row->argument ? optarg : row->value};
         else if (!strcmp(row->name, "logits"))
             out->logits = optarg;
+        else if (!strcmp(row->name, "seconds"))
+            LAP_TRY(take_seconds(optarg, &out->seconds, err));
+        else if (!strcmp(row->name, "dry-run"))
+            out->dry_run = true;
         else if (!strcmp(row->name, "help"))
             out->action = LAP_ACTION_HELP;
         else if (!strcmp(row->name, "help-config") && out->action != LAP_ACTION_HELP)
@@ -163,7 +189,7 @@ static lap_status build_config(char *const *files, int file_count, const setting
 lap_status lap_options_parse(lap_command command, int argc, char **argv, lap_options *out,
                              lap_error *err) {
     if (!out) return LAP_FAIL(err, LAP_E_ARG, "lap_options_parse: out is NULL");
-    *out = (lap_options){0};
+    *out = (lap_options){.seconds = 60};
     if (argc < 1 || !argv) return LAP_FAIL(err, LAP_E_ARG, "lap_options_parse: no argv");
     setting *settings = calloc((size_t)argc, sizeof *settings);
     if (!settings) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the command line");
@@ -187,13 +213,15 @@ void lap_options_free(lap_options *options) {
 }
 
 void lap_options_help(lap_command command, lap_text *text) {
-    static const char *const names[] = {"run", "verify", "pitfalls"};
+    static const char *const names[] = {"run", "verify", "pitfalls", "tune"};
     static const char *const abouts[] = {
         "Verifies the network on each device, then times it, as the files say.",
         "Verifies every layer of the network on each device, and times nothing.",
         "Times the network the right way and with each of the common mistakes, on each device:\n"
         "copies in the timed region, no warm-up, not waiting for the device, one sample. The\n"
-        "[latency] section counts; of lists the first entry is taken."};
+        "[latency] section counts; of lists the first entry is taken.",
+        "Finds the fastest kernels and parameters for each layer on each device, at the batch\n"
+        "sizes of [latency] batch, and keeps them for `run` with [run] kernels = tuned."};
     lap_text_addf(text, "usage: warmlap %s [FILE.ini ...] [options]\n\n%s\n\n", names[command],
                   abouts[command]);
     lap_text_add(text,

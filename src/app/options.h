@@ -18,13 +18,16 @@ typedef enum lap_options_action {
 typedef enum lap_command {
     LAP_COMMAND_RUN = 0,
     LAP_COMMAND_VERIFY,
-    LAP_COMMAND_PITFALLS
+    LAP_COMMAND_PITFALLS,
+    LAP_COMMAND_TUNE
 } lap_command;
 
 typedef struct lap_options {
     lap_options_action action;
     lap_config *config; /* owned; NULL for the two help actions */
     const char *logits; /* verify --logits FILE.npy: points into argv; NULL if not given */
+    bool tune, dry_run; /* run --tune; tune --dry-run */
+    double seconds;     /* of tuning */
 } lap_options;
 
 /* argv[0] is the command's name ("run"), the rest its arguments. May reorder argv (getopt_long).

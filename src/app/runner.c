@@ -4,6 +4,7 @@
 #include "app/runner_internal.h"
 
 #include "base/clock.h"
+#include "device/build_cache.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,33 +39,52 @@ lap_status run_prepare(lap_runner *runner, const lap_run_case *c, lap_error *err
     lap_runner_free(runner);
     const lap_config *config = runner->config;
     LAP_TRY(lap_net_build(c->model, c->height, c->width, &runner->net, err));
+    double begun = lap_clock_now();
     LAP_TRY(lap_weights_load(runner->net, config->network.weights, &runner->weights, err));
+    runner->weights_s = lap_some(lap_clock_now() - begun);
     const lap_tensor *in = &runner->net->tensors[0];
     lap_input *input = NULL;
     LAP_TRY(lap_input_open(config->network.input, in->c, in->h, in->w, &input, err));
+    begun = lap_clock_now();
     lap_meter_step(runner->meter, "%s %dx%d: reference in double precision", c->model, c->height,
                    c->width);
     lap_status status = lap_expected_new(runner->net, runner->weights, input, config->verify.images,
                                          config->verify.mode == LAP_VERIFY_OFF, lap_meter_progress,
                                          runner->meter, &runner->expected, err);
     lap_input_free(input);
+    runner->reference_s = lap_some(lap_clock_now() - begun);
     if (status != LAP_OK) lap_runner_free(runner);
     return status;
 }
 
+static const char *choice_name(const lap_case_run *run, int step) {
+    lap_kernels kernels = run->runner->config->run.kernels;
+    if (kernels == LAP_KERNELS_TUNED && !lap_plan_chosen(run->plan, step))
+        kernels = LAP_KERNELS_DEFAULT;
+    return lap_kernels_name(kernels);
+}
+
 static lap_status note_kernels(lap_case_run *run, lap_error *err) {
     bool ok = true;
+    int tuned = 0;
     for (int i = 0; i < lap_plan_step_count(run->plan) && ok; i++) {
         const lap_kernel_row *kernel = lap_plan_row(run->plan, i);
         char params[192];
         lap_kernel_params_text(kernel, lap_plan_params(run->plan, i), params, sizeof params);
         ok = lap_row_add_kernel(run->row, lap_plan_step_name(run->plan, i), kernel->id, params,
-                                lap_kernels_name(run->runner->config->run.kernels));
+                                choice_name(run, i));
+        tuned += lap_plan_chosen(run->plan, i);
         const char *fallback = lap_plan_fallback(run->plan, i);
         if (ok && *fallback && lap_plan_build_id(run->plan, i) == i)
             ok = lap_row_note(run->row, "%s: kernels passed over: %s",
                               lap_plan_step_name(run->plan, i), fallback);
     }
+    int steps = lap_plan_step_count(run->plan);
+    if (ok && run->options.chooser && tuned < steps)
+        ok = lap_row_note(run->row,
+                          "tuned: the store has kernels for %d of %d steps on this device, driver "
+                          "and batch; the others are defaults",
+                          tuned, steps);
     return ok ? LAP_OK : LAP_FAIL(err, LAP_E_NOMEM, "no memory for the row");
 }
 
@@ -72,17 +92,35 @@ static lap_status run_plan(void *context, lap_error *err) {
     return lap_plan_run(context, err);
 }
 
+lap_status run_open(lap_case_run *run, lap_error *err) {
+    LAP_TRY(lap_session_open(run->c->device, &run->session, err));
+    lap_device_use_cache(run->session->device, run->runner->cache);
+    return LAP_OK;
+}
+
+static void note_builds(lap_case_run *run) {
+    uint64_t cached, compiled;
+    lap_device_build_counts(run->session->device, &cached, &compiled);
+    run->row->cold.build_cached = lap_some((double)cached);
+    run->row->cold.build_compiled = lap_some((double)compiled);
+    const char *problem = lap_build_cache_problem(run->runner->cache);
+    if (!*problem || run->runner->cache_problem_told) return;
+    lap_row_note(run->row, "%s", problem);
+    run->runner->cache_problem_told = true; /* it concerns all rows alike */
+}
+
 /* Open, build, upload, bind, first inference: the cold costs. */
 static lap_status start(lap_case_run *run, lap_error *err) {
     lap_runner *runner = run->runner;
     lap_meter_step(runner->meter, "%s: building kernels", run->label);
-    LAP_TRY(lap_session_open(run->c->device, &run->session, err));
+    LAP_TRY(run_open(run, err));
     run->row->cold.open_s = lap_some(run->session->open_s);
     double t0 = lap_clock_now();
     LAP_TRY(lap_plan_new(run->session, runner->net, &run->options, lap_meter_progress,
                          runner->meter, &run->plan, err));
     double t1 = lap_clock_now();
     run->row->cold.build_s = lap_some(t1 - t0);
+    note_builds(run);
     LAP_TRY(note_kernels(run, err));
     LAP_TRY(run_fits(run, run->plan, err));
     t1 = lap_clock_now();
@@ -277,7 +315,10 @@ static void finish_plan(lap_case_run *run) {
 
 lap_status run_setup(lap_case_run *run, lap_error *err) {
     lap_runner *runner = run->runner;
+    runner->weights_s = runner->reference_s = lap_none();
     LAP_TRY(run_prepare(runner, run->c, err));
+    run->row->cold.weights_s = runner->weights_s;
+    run->row->cold.reference_s = runner->reference_s;
     run->row->work = (lap_row_work){lap_net_macs(runner->net), lap_net_flops(runner->net),
                                     lap_net_fvcore(runner->net)};
     LAP_TRY(start(run, err));
@@ -317,6 +358,10 @@ void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_
                                       .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE,
                                       .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED,
                                       .exclude = runner->config->run.exclude}};
+    if (runner->config->run.kernels == LAP_KERNELS_TUNED && runner->tuned) {
+        run->options.chooser = lap_tune_store_choose;
+        run->options.chooser_context = runner->tuned;
+    }
     snprintf(run->label, sizeof run->label, "%s batch %" PRIu64, c->device->selector, c->batch);
 }
 

@@ -10,6 +10,7 @@
 #include "check/check.h"
 #include "measure/result.h"
 #include "report/progress.h"
+#include "tune/store.h"
 
 typedef struct lap_run_case {
     const lap_device_info *device;
@@ -26,6 +27,8 @@ typedef struct lap_runner {
     const lap_config *config;
     lap_meter *meter;
     bool (*interrupted)(void *context);
+    lap_tune_store *tuned;         /* for [run] kernels = tuned; may be NULL otherwise */
+    struct lap_build_cache *cache; /* of built kernels; NULL for none */
     const char *logits_path; /* where to write the logits of the first row; NULL for nowhere */
     double rewarm_s;         /* untimed runs before each block of rows that take turns; 0: 0.05 s */
     /* private */
@@ -37,6 +40,8 @@ typedef struct lap_runner {
         lap_floor floor;
     } floors[32]; /* of the routes seen so far */
     size_t floor_count;
+    bool cache_problem_told;
+    lap_optional weights_s, reference_s; /* of the last preparation */
 } lap_runner;
 
 void lap_runner_free(lap_runner *runner);

@@ -47,6 +47,8 @@ lap_status run_throughput_if(lap_case_run *run, lap_error *err);
 /* Free what the case holds; the row is left as it is. The device's last error, if any. */
 lap_status run_release(lap_case_run *run, lap_error *err);
 void run_close(lap_case_run *run);
+/* Open run->session, which looks for built kernels in the runner's cache. */
+lap_status run_open(lap_case_run *run, lap_error *err);
 
 /* LAP_E_OOM when the plan needs more memory than may safely be taken; batch 1 is always tried. */
 lap_status run_fits(lap_case_run *run, const lap_plan *plan, lap_error *err);

@@ -39,7 +39,7 @@ static lap_status set_open(plan_set *set, lap_error *err) {
     for (size_t i = 0; i < set->count; i++) {
         if (set->own_queues) {
             lap_session **session = &set->run->session;
-            if (!*session) LAP_TRY(lap_session_open(set->run->c->device, session, err));
+            if (!*session) LAP_TRY(run_open(set->run, err));
             LAP_TRY(lap_queue_new((*session)->device, &set->queues[i], err));
         }
         LAP_TRY(run_make_plan(set->run, set->batch, set->queues[i], &set->plans[i], err));

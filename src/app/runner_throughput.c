@@ -38,7 +38,7 @@ lap_status run_make_plan(lap_case_run *run, uint64_t batch, lap_queue *queue, la
     lap_plan_options options = run->options;
     options.batch = batch;
     options.queue = queue;
-    if (!run->session) LAP_TRY(lap_session_open(run->c->device, &run->session, err));
+    if (!run->session) LAP_TRY(run_open(run, err));
     LAP_TRY(lap_plan_new(run->session, runner->net, &options, NULL, NULL, out, err));
     if (batch > 1) LAP_TRY(run_fits(run, *out, err));
     LAP_TRY(lap_plan_upload(*out, runner->weights, err));

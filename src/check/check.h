@@ -64,6 +64,13 @@ lap_status lap_check_layers(lap_session *session, const lap_net *net, const lap_
                             lap_check_mode mode, lap_progress progress, void *context,
                             lap_check_report *report, lap_error *err);
 
+/* The same for one step only, and harder: exact, real, and at the whole batch, whose images
+ * alternate between two, every output held to the bound. images: two NCHW images. report->passed
+ * says that all was done. */
+lap_status lap_check_step(lap_session *session, const lap_net *net, const lap_weights *weights,
+                          const lap_plan_options *options, const float *images, int step,
+                          lap_check_report *report, lap_error *err);
+
 /* Run a bound plan on expected's images (image i of the batch is i % count), compare all logits,
  * check guards and padding, run again and compare bits. On success *logits (if not NULL) receives
  * the malloc'ed logits [batch][classes] for lap_check_unchanged. */

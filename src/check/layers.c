@@ -320,6 +320,11 @@ static lap_status exact_step(lap_plan *plan, int step, uint64_t n, const step_io
     return LAP_OK;
 }
 
+static lap_mismatch compare_real(const step_io *io, const arrays *a, size_t count) {
+    if (io->op->kind == LAP_OP_MAXPOOL) return lap_compare_exact(a->out, a->want, count);
+    return lap_compare_bound(a->out, a->want, a->bound, bound_factor(io), count);
+}
+
 /* The device's own input of the step is the reference's input: errors do not add up over layers. */
 static lap_status real_step(lap_plan *plan, int step, const step_io *io, arrays *a,
                             lap_check_report *report, lap_error *err) {
@@ -333,9 +338,7 @@ static lap_status real_step(lap_plan *plan, int step, const step_io *io, arrays 
     }
     LAP_TRY(run_twice(plan, step, io, 1, a, report, err));
     LAP_TRY(reference(io, 1, a, err));
-    lap_mismatch m = io->op->kind == LAP_OP_MAXPOOL
-                         ? lap_compare_exact(a->out, a->want, out)
-                         : lap_compare_bound(a->out, a->want, a->bound, bound_factor(io), out);
+    lap_mismatch m = compare_real(io, a, out);
     if (m.found) return wrong(report, io, "real", &m, err);
     return LAP_OK;
 }
@@ -347,6 +350,7 @@ typedef struct layer_run {
     uint64_t n;
     lap_precision precision;
     bool exact;
+    int only; /* the one step to check, -1 for all */
     lap_progress progress;
     void *context;
     lap_check_report *report;
@@ -369,6 +373,11 @@ static lap_status check_all(const layer_run *run, lap_error *err) {
     int steps = lap_plan_step_count(run->plan);
     int *passed = run->exact ? &run->report->exact_layers : &run->report->real_layers;
     for (int i = 0; i < steps; i++) {
+        if (run->only >= 0 && run->only != i) {
+            /* Not checked, but it makes what the checked step reads. */
+            if (!run->exact) LAP_TRY(lap_plan_run_step(run->plan, i, err));
+            continue;
+        }
         step_io io = describe(run->plan, i, run->weights, run->precision);
         if (run->progress) run->progress(run->context, io.name, (size_t)i, (size_t)steps);
         if (run->mode == LAP_CHECK_QUICK && !is_first_of_build(run->plan, i)) {
@@ -437,6 +446,7 @@ lap_status lap_check_layers(lap_session *session, const lap_net *net, const lap_
                      .precision = options->precision,
                      .n = mode == LAP_CHECK_FULL && options->batch > 1 ? 2 : 1,
                      .exact = true,
+                     .only = -1,
                      .progress = progress,
                      .context = context,
                      .report = report};
@@ -447,4 +457,87 @@ lap_status lap_check_layers(lap_session *session, const lap_net *net, const lap_
     run.n = 1;
     run.exact = false;
     return check_with(session, net, options, image, &run, err);
+}
+
+/* ---- one step ------------------------------------------------------------------------------- */
+
+/* Outputs of all images against the references of the first two, which the others repeat. */
+static lap_status compare_batch(lap_plan *plan, const step_io *io, uint64_t batch, arrays *a,
+                                lap_check_report *report, lap_error *err) {
+    size_t one = (size_t)lap_tensor_logical(&io->out_shape);
+    for (uint64_t first = 0; first < batch; first += 2) {
+        uint64_t count = batch - first < 2 ? batch - first : 2;
+        LAP_TRY(lap_plan_tensor_read(plan, io->out, first, count, a->out, err));
+        lap_mismatch m = compare_real(io, a, (size_t)count * one);
+        m.index += (size_t)first * one;
+        if (m.found) return wrong(report, io, "batch", &m, err);
+    }
+    uint64_t padding;
+    LAP_TRY(lap_plan_tensor_padding(plan, io->out, &padding, err));
+    return padding == 0 ? LAP_OK : wrong_text(report, io, err, "padding channels are not zero");
+}
+
+static lap_status batch_step(lap_plan *plan, int step, const step_io *io, uint64_t batch, arrays *a,
+                             lap_check_report *report, lap_error *err) {
+    LAP_TRY(lap_plan_tensor_poison(plan, io->out, err));
+    for (int i = 0; i <= step; i++)
+        LAP_TRY(lap_plan_run_step(plan, i, err));
+    LAP_TRY(lap_plan_tensor_read(plan, io->in, 0, 2, a->in, err));
+    widen(a->in, a->in64, 2 * (size_t)lap_tensor_logical(&io->in_shape));
+    if (io->second >= 0) {
+        LAP_TRY(lap_plan_tensor_read(plan, io->second, 0, 2, a->second, err));
+        widen(a->second, a->second64, 2 * (size_t)lap_tensor_logical(&io->second_shape));
+    }
+    LAP_TRY(reference(io, 2, a, err));
+    return compare_batch(plan, io, batch, a, report, err);
+}
+
+static lap_status check_batch(lap_session *session, const lap_net *net, const lap_weights *weights,
+                              const lap_plan_options *options, const float *images, int step,
+                              lap_check_report *report, lap_error *err) {
+    lap_plan_options whole = *options;
+    whole.no_reuse = true;
+    lap_plan *plan = NULL;
+    LAP_TRY(lap_plan_new(session, net, &whole, NULL, NULL, &plan, err));
+    step_io io = describe(plan, step, weights, options->precision);
+    arrays a;
+    lap_status status = arrays_new(&io, 2, &a, err);
+    if (status != LAP_OK) {
+        lap_plan_free(plan);
+        return status;
+    }
+    status = lap_plan_upload(plan, weights, err);
+    if (status == LAP_OK) status = lap_plan_bind(plan, err);
+    if (status == LAP_OK) status = lap_plan_set_input(plan, images, 2, err);
+    if (status == LAP_OK) status = batch_step(plan, step, &io, options->batch, &a, report, err);
+    if (status == LAP_OK) status = guards(plan, report, err);
+    arrays_free(&a);
+    lap_plan_free(plan);
+    return status;
+}
+
+lap_status lap_check_step(lap_session *session, const lap_net *net, const lap_weights *weights,
+                          const lap_plan_options *options, const float *images, int step,
+                          lap_check_report *report, lap_error *err) {
+    int range = integer_range(options->precision);
+    lap_weights *integers = NULL;
+    *report = (lap_check_report){.mode = LAP_CHECK_FULL};
+    LAP_TRY(integer_weights(net, weights, range, &integers, err));
+    layer_run run = {.weights = integers,
+                     .mode = LAP_CHECK_FULL,
+                     .precision = options->precision,
+                     .n = options->batch > 1 ? 2 : 1,
+                     .exact = true,
+                     .only = step,
+                     .report = report};
+    lap_status status = check_with(session, net, options, images, &run, err);
+    lap_weights_free(integers);
+    run.weights = weights;
+    run.n = 1;
+    run.exact = false;
+    if (status == LAP_OK) status = check_with(session, net, options, images, &run, err);
+    if (status == LAP_OK && options->batch > 1)
+        status = check_batch(session, net, weights, options, images, step, report, err);
+    report->passed = status == LAP_OK;
+    return status;
 }

@@ -1,9 +1,8 @@
-/* The wrappers over a backend's table: devices, queues and kernel launches (memory is in buffer.c,
- * time stamps and graphs in event.c). They check arguments, keep live counts and inject faults, so
- * that no backend has to; they never do a backend's work. */
+/* The wrappers over a backend's table: devices, queues and kernel launches (builds are in build.c,
+ * memory in buffer.c, time stamps and graphs in event.c). They check arguments, keep live counts
+ * and inject faults, so that no backend has to; they never do a backend's work. */
 #include "device/objects.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,77 +159,6 @@ lap_status lap_queue_finish(lap_queue *queue, lap_error *err) {
 lap_status lap_queue_flush(lap_queue *queue, lap_error *err) {
     if (!queue) return LAP_FAIL(err, LAP_E_ARG, "lap_queue_flush: queue is NULL");
     return drain(queue, "lap_queue_flush", queue->device->ops->queue_flush, err);
-}
-
-/* ---- kernels -------------------------------------------------------------------------------- */
-
-/* Names go into a compiler's command line or source: nothing but an identifier may pass. */
-static bool is_identifier(const char *name, size_t size) {
-    size_t n = strnlen(name, size);
-    if (n == 0 || n == size || isdigit((unsigned char)name[0])) return false;
-    for (size_t i = 0; i < n; i++) {
-        if (!isalnum((unsigned char)name[i]) && name[i] != '_') return false;
-    }
-    return true;
-}
-
-static lap_status check_build(const lap_build *build, lap_error *err) {
-    if (!build || !build->stem || !build->source || !build->entry)
-        return LAP_FAIL(err, LAP_E_ARG, "lap_kernel_build: stem, source or entry is NULL");
-    if (!build->source[0])
-        return LAP_FAIL(err, LAP_E_ARG, "lap_kernel_build: %s has no source text", build->stem);
-    if (!is_identifier(build->entry, 256))
-        return LAP_FAIL(err, LAP_E_ARG, "lap_kernel_build: %s: entry \"%s\" is not an identifier",
-                        build->stem, build->entry);
-    if (build->define_count > 0 && !build->defines)
-        return LAP_FAIL(err, LAP_E_ARG, "lap_kernel_build: %s: defines is NULL, its count is %zu",
-                        build->stem, build->define_count);
-    for (size_t i = 0; i < build->define_count; i++) {
-        const lap_define *d = &build->defines[i];
-        if (!is_identifier(d->name, sizeof d->name))
-            return LAP_FAIL(err, LAP_E_ARG,
-                            "lap_kernel_build: %s: define %zu (\"%.*s\") is not an identifier",
-                            build->stem, i, (int)sizeof d->name, d->name);
-    }
-    return LAP_OK;
-}
-
-lap_status lap_kernel_build(lap_device *device, const lap_build *build, lap_kernel **out,
-                            lap_error *err) {
-    if (!out) return LAP_FAIL(err, LAP_E_ARG, "lap_kernel_build: out is NULL");
-    *out = NULL;
-    if (!device) return LAP_FAIL(err, LAP_E_ARG, "lap_kernel_build: device is NULL");
-    LAP_TRY(check_build(build, err));
-    lap_kernel *kernel = calloc(1, sizeof *kernel);
-    if (!kernel) return LAP_FAIL(err, LAP_E_NOMEM, "building %s: out of memory", build->stem);
-    kernel->device = device;
-    snprintf(kernel->stem, sizeof kernel->stem, "%s", build->stem);
-    lap_status status = lap_call_enter(device, "lap_kernel_build", err);
-    if (status == LAP_OK)
-        status = lap_call_leave(
-            device, "lap_kernel_build",
-            device->ops->kernel_build(device->handle, build, &kernel->handle, &kernel->info, err));
-    if (status != LAP_OK) {
-        free(kernel);
-        return status;
-    }
-    uint32_t most = device->info.max_group_size;
-    uint32_t *own = &kernel->info.max_group_size;
-    if (*own == 0 || (most != 0 && *own > most)) *own = most;
-    device->kernels++;
-    *out = kernel;
-    return LAP_OK;
-}
-
-void lap_kernel_free(lap_kernel *kernel) {
-    if (!kernel) return;
-    kernel->device->ops->kernel_free(kernel->handle);
-    kernel->device->kernels--;
-    free(kernel);
-}
-
-const lap_kernel_info *lap_kernel_get_info(const lap_kernel *kernel) {
-    return kernel ? &kernel->info : NULL;
 }
 
 /* ---- launches ------------------------------------------------------------------------------- */

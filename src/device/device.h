@@ -169,6 +169,14 @@ typedef struct lap_build {
     size_t define_count;
 } lap_build;
 
+/* Kernels built before, on disk (device/build_cache.h). */
+typedef struct lap_build_cache lap_build_cache;
+/* Builds of this device look there first, and leave there what they compiled; NULL stops that. The
+ * cache must outlive the device. A backend that cannot take a kernel apart makes this no use. */
+void lap_device_use_cache(lap_device *device, lap_build_cache *cache);
+/* Kernels made so far: loaded from the cache, and compiled. */
+void lap_device_build_counts(const lap_device *device, uint64_t *cached, uint64_t *compiled);
+
 typedef struct lap_kernel_info {
     uint32_t max_group_size;     /* this kernel's own limit, at most the device's */
     uint64_t local_bytes;        /* static local memory */

@@ -82,6 +82,13 @@ typedef struct lap_device_ops {
 
     lap_status (*kernel_build)(void *device, const lap_build *build, void **kernel,
                                lap_kernel_info *info, lap_error *err);
+    /* Optional, both or neither. The loadable form of a kernel just built, malloc'ed, once; and a
+     * kernel made of such bytes. A form that cannot be loaded is LAP_E_BUILD. fixed_options: what
+     * else decides what a build makes (may be NULL). */
+    lap_status (*kernel_binary)(void *kernel, void **bytes, size_t *size, lap_error *err);
+    lap_status (*kernel_load)(void *device, const lap_build *build, const void *bytes, size_t size,
+                              void **kernel, lap_kernel_info *info, lap_error *err);
+    const char *fixed_options;
     void (*kernel_free)(void *kernel);
     lap_status (*enqueue)(void *queue, void *kernel, const lap_raw_launch *launch, lap_error *err);
 

@@ -11,6 +11,8 @@ struct lap_device {
     lap_device_info info;
     const char *lost; /* the call that first reported LAP_E_DEVICE; NULL while healthy */
     uint64_t next_queue_id;
+    lap_build_cache *cache; /* NULL for none */
+    uint64_t build_cached, build_compiled;
     size_t queues, buffers, pinned, kernels, events, graphs; /* alive now */
 };
 

@@ -48,7 +48,11 @@ typedef struct lap_row_verified {
 } lap_row_verified;
 
 typedef struct lap_row_cold {
+    /* On the host: weights and reference logits; absent where an earlier row's serve. */
+    lap_optional weights_s, reference_s;
     lap_optional open_s, build_s, upload_s, first_s;
+    /* Kernels of build_s: taken from the cache on disk, and compiled. */
+    lap_optional build_cached, build_compiled;
 } lap_row_cold;
 
 /* One repetition: A host clock, D event, work enqueued, E event, B host clock, wait, C host clock.

@@ -15,14 +15,31 @@
  *   bn num_batches_tracked   0 (int64)
  */
 #include "base/rng.h"
+#include "base/threads.h"
 #include "net/state.h"
 
 #include <math.h>
 
+/* Elements of one item of the parallel loop. Every element is a function of its index alone, so the
+ * bits do not depend on how the work is divided. */
+enum { CHUNK = 16384 };
+
+typedef struct normal_fill {
+    uint64_t seed, stream, count;
+    double scale;
+    float *out;
+} normal_fill;
+
+static void fill_chunk(void *context, uint64_t chunk) {
+    const normal_fill *f = context;
+    uint64_t end = (chunk + 1) * CHUNK < f->count ? (chunk + 1) * CHUNK : f->count;
+    for (uint64_t i = chunk * CHUNK; i < end; i++)
+        f->out[i] = (float)(lap_rng_normal(f->seed, f->stream, i) * f->scale);
+}
+
 static void fill_normal(uint64_t seed, const lap_state_tensor *t, double scale, float *out) {
-    uint64_t stream = lap_rng_stream(t->name);
-    for (uint64_t i = 0; i < t->count; i++)
-        out[i] = (float)(lap_rng_normal(seed, stream, i) * scale);
+    normal_fill fill = {seed, lap_rng_stream(t->name), t->count, scale, out};
+    lap_parallel((t->count + CHUNK - 1) / CHUNK, fill_chunk, &fill);
 }
 
 static void fill_uniform(uint64_t seed, const lap_state_tensor *t, double low, double width,

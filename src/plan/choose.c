@@ -67,6 +67,15 @@ static bool is_excluded(const char *list, const char *id) {
     return false;
 }
 
+/* The chooser's row for the case, if there is one that this build and batch can have. */
+static const lap_kernel_row *chooser_row(const lap_plan *plan, lap_case *c, bool has_gemm) {
+    const lap_plan_options *options = &plan->options;
+    if (!options->chooser || options->naive) return NULL;
+    const lap_kernel_row *row = options->chooser(options->chooser_context, c);
+    if (!row || !lap_kernel_can_run(row, c, has_gemm) || !row->valid(c)) return NULL;
+    return row;
+}
+
 lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err) {
     size_t count;
     const lap_kernel_row *const *rows = lap_kernel_rows(&count);
@@ -77,7 +86,7 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
     free(step->fallback);
     step->fallback = NULL;
     lap_status status = LAP_E_UNSUPPORTED;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i <= count; i++) {
         step->c = (lap_case){.op = step->op,
                              .fusion = fusion,
                              .partner = step->partner,
@@ -85,24 +94,26 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
                              .precision = plan->options.precision,
                              .features = plan->session->features,
                              .n = chosen_for};
-        if (rows[i]->variant || (plan->options.naive && !rows[i]->naive)) continue;
-        if (is_excluded(plan->options.exclude, rows[i]->id)) continue;
-        if (!lap_kernel_can_run(rows[i], &step->c, has_gemm)) continue;
-        step->row = rows[i];
-        rows[i]->defaults(&step->c, &step->c.params);
+        const lap_kernel_row *row = i ? rows[i - 1] : chooser_row(plan, &step->c, has_gemm);
+        if (!row || (i && row->variant) || (plan->options.naive && !row->naive)) continue;
+        if (is_excluded(plan->options.exclude, row->id)) continue;
+        if (!lap_kernel_can_run(row, &step->c, has_gemm)) continue;
+        step->row = row;
+        step->chosen = i == 0;
+        if (i) row->defaults(&step->c, &step->c.params);
         step->c.n = plan->options.batch;
         lap_error detail = {0};
         status = build_row(plan, step, &detail);
         if (status == LAP_OK) break;
         if (!can_fall_back(status)) {
             if (err) *err = detail;
-            lap_error_prefix(err, "%s: kernel %s: ", step->op->name, rows[i]->id);
+            lap_error_prefix(err, "%s: kernel %s: ", step->op->name, row->id);
             lap_text_free(&passed);
             return status;
         }
         char line[512];
         lap_error_text(&detail, line, sizeof line);
-        lap_text_addf(&passed, "%s%s: %s", passed.length ? "; " : "", rows[i]->id, line);
+        lap_text_addf(&passed, "%s%s: %s", passed.length ? "; " : "", row->id, line);
     }
     if (status != LAP_OK) {
         const char *lacking = plan->session->lacking[plan->options.precision];

@@ -40,6 +40,7 @@ typedef struct plan_step {
     lap_case c;                          /* n is the plan's batch, params as chosen */
     lap_kernel *kernels[LAP_MAX_STAGES]; /* the session cache owns them */
     int build_id;
+    bool chosen;    /* by the options' chooser */
     char *fallback; /* NULL when the first acceptable row was taken */
     plan_buffer weights, bias;
     plan_buffer own_scratch; /* rows with scratch_zeroed */

@@ -408,6 +408,10 @@ const lap_params *lap_plan_params(const lap_plan *plan, int step) {
     return &plan->steps[step].c.params;
 }
 
+bool lap_plan_chosen(const lap_plan *plan, int step) {
+    return plan->steps[step].chosen;
+}
+
 const char *lap_plan_fallback(const lap_plan *plan, int step) {
     return plan->steps[step].fallback ? plan->steps[step].fallback : "";
 }

@@ -30,6 +30,11 @@ lap_status lap_session_close(lap_session *session, lap_error *err); /* NULL is L
  * when the device does, not when it lacks something. */
 lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_error *err);
 
+/* Asked before the list of kernels: the row that c should run, with c->params filled in, or NULL
+ * for the list's own choice. c->n is the batch that is chosen for. What does not accept the case,
+ * build or fit is passed over like any other row. */
+typedef const lap_kernel_row *(*lap_chooser)(void *context, lap_case *c);
+
 typedef struct lap_plan_options {
     uint64_t batch;
     uint64_t chosen_for; /* choose rows and parameters as for this batch; 0: batch itself */
@@ -39,6 +44,8 @@ typedef struct lap_plan_options {
     const char *exclude; /* ids of rows that are not to be chosen, "a, b"; NULL or "" for none */
     lap_queue *queue;    /* of the session's device, outlives the plan; NULL: the session's own */
     bool no_reuse;       /* every tensor keeps its own memory (layer checks need it) */
+    lap_chooser chooser; /* NULL for none; not asked for naive plans */
+    void *chooser_context;
 } lap_plan_options;
 
 typedef struct lap_plan lap_plan;
@@ -88,6 +95,8 @@ int lap_plan_output(const lap_plan *plan, int step);
 const char *lap_plan_step_name(const lap_plan *plan, int step);
 const lap_kernel_row *lap_plan_row(const lap_plan *plan, int step);
 const lap_params *lap_plan_params(const lap_plan *plan, int step);
+/* The chooser's row and parameters run this step. */
+bool lap_plan_chosen(const lap_plan *plan, int step);
 /* Why faster rows were passed over for this step ("" if none were): build errors, limits. */
 const char *lap_plan_fallback(const lap_plan *plan, int step);
 /* Two steps with the same number run the same kernels (same row and defines). */

@@ -3,7 +3,7 @@
  * own sum is always taken in the order r, s, c, starting from the bias; taps that fall into the
  * padding are skipped. */
 #include "ref/conv.h"
-#include "ref/threads.h"
+#include "base/threads.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -158,8 +158,8 @@ lap_status lap_ref_conv(const lap_op *op, int n, const double *x, const double *
                 absolute[i] = fabs(x[i]);
             v.x = absolute;
         }
-        lap_ref_parallel((uint64_t)v.blocks, pack_panel, &v);
-        lap_ref_parallel((uint64_t)v.blocks * v.rows, conv_row, &v);
+        lap_parallel((uint64_t)v.blocks, pack_panel, &v);
+        lap_parallel((uint64_t)v.blocks * v.rows, conv_row, &v);
     }
     free(absolute);
     free(v.packed);

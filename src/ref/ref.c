@@ -1,7 +1,7 @@
 /* The reference: pools, the choice by kind, and the whole network. Convolution is in conv.c. */
 #include "ref/ref.h"
+#include "base/threads.h"
 #include "ref/conv.h"
-#include "ref/threads.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -81,10 +81,10 @@ lap_status lap_ref_op(const lap_op *op, int n, const double *x, const double *re
         LAP_TRY(lap_ref_conv(op, n, x, residual, weights, false, y, err));
         return bound ? lap_ref_conv(op, n, x, residual, weights, true, bound, err) : LAP_OK;
     case LAP_OP_MAXPOOL:
-        lap_ref_parallel((uint64_t)n * (uint64_t)op->out.h, max_row, &v);
+        lap_parallel((uint64_t)n * (uint64_t)op->out.h, max_row, &v);
         return LAP_OK;
     case LAP_OP_AVGPOOL:
-        lap_ref_parallel((uint64_t)n * (uint64_t)op->in.c, average_channel, &v);
+        lap_parallel((uint64_t)n * (uint64_t)op->in.c, average_channel, &v);
         return LAP_OK;
     case LAP_OP_KIND_COUNT:
         break;

@@ -72,8 +72,12 @@ static json_t *verified_value(builder *b, const lap_row_verified *v) {
 
 static json_t *cold_value(builder *b, const lap_row_cold *c) {
     json_t *o = json_object();
+    set_real(b, o, "weights_s", c->weights_s);
+    set_real(b, o, "reference_s", c->reference_s);
     set_real(b, o, "open_s", c->open_s);
     set_real(b, o, "build_s", c->build_s);
+    set_real(b, o, "build_cached", c->build_cached);
+    set_real(b, o, "build_compiled", c->build_compiled);
     set_real(b, o, "upload_s", c->upload_s);
     set_real(b, o, "first_s", c->first_s);
     return o;

@@ -6,6 +6,7 @@ set -u
 warmlap=$1 check=$2 dir=$3
 rm -rf "$dir" && mkdir -p "$dir" && cd "$dir" || exit 1
 unset LAP_FAULT NO_COLOR
+export XDG_CACHE_HOME="$PWD/cache" XDG_DATA_HOME="$PWD/data"
 "$warmlap" run --device opencl:99 > none.out 2> none.err
 grep -q 'opencl:0:0' none.err || { echo "skipped: no OpenCL device"; exit 77; }
 

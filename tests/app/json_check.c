@@ -27,7 +27,8 @@ static const struct {
     {"rows.kernels", "layer kernel params ; choice"},
     {"rows.verified",
      "logits_rel_l2 limit exact_layers ; passed mode real_layers first_wrong rerun_same"},
-    {"rows.cold", "open_s build_s upload_s first_s"},
+    {"rows.cold",
+     "weights_s reference_s open_s build_s build_cached build_compiled upload_s first_s"},
     {"rows.latency",
      "n mean_s std_s min_s p50_s p90_s p95_s p99_s max_s samples_s ; clock clock_reason planned "
      "warmup_n warmup_s bad_stamps impossible_spans interrupted mad_s mean_ci_s p50_ci_s "

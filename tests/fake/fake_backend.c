@@ -268,6 +268,27 @@ static lap_status fake_kernel_build(void *device, const lap_build *build, void *
     return LAP_OK;
 }
 
+static const char fake_binary_text[] = "fake kernel binary";
+
+static lap_status fake_kernel_binary(void *kernel, void **bytes, size_t *size, lap_error *err) {
+    LAP_TRY(fake_healthy(((fake_kernel *)kernel)->device, "fakeKernelBinary", err));
+    *bytes = strdup(fake_binary_text);
+    *size = sizeof fake_binary_text;
+    return *bytes ? LAP_OK : LAP_FAIL(err, LAP_E_NOMEM, "fake: out of memory");
+}
+
+static lap_status fake_kernel_load(void *device, const lap_build *build, const void *bytes,
+                                   size_t size, void **kernel, lap_kernel_info *info,
+                                   lap_error *err) {
+    if (fake.refuse_binaries || size != sizeof fake_binary_text ||
+        memcmp(bytes, fake_binary_text, size) != 0)
+        return LAP_FAIL(err, LAP_E_BUILD, "fake: %s: not a binary of this driver", build->stem);
+    LAP_TRY(fake_kernel_build(device, build, kernel, info, err));
+    fake.builds--;
+    fake.loads++;
+    return LAP_OK;
+}
+
 static void fake_kernel_free(void *kernel) {
     fake_drain_all(((fake_kernel *)kernel)->device);
     fake_object_count--;
@@ -451,6 +472,8 @@ lap_device_ops fake_ops = {.name = "fake",
                            .pinned_new = fake_pinned_new,
                            .pinned_free = fake_pinned_free,
                            .kernel_build = fake_kernel_build,
+                           .kernel_binary = fake_kernel_binary,
+                           .kernel_load = fake_kernel_load,
                            .kernel_free = fake_kernel_free,
                            .enqueue = fake_enqueue,
                            .gemm_name = fake_gemm_name,

@@ -57,6 +57,7 @@ typedef struct fake_script {
                                       launches that use them do not run; 0: none */
     uint32_t kernel_group_limit;   /* largest group of every kernel; 0: the device's limit */
     const char *fail_build_stem;   /* builds of this stem fail with LAP_E_BUILD; NULL: none */
+    bool refuse_binaries;          /* no built kernel can be loaded again */
     uint64_t fail_launch;          /* this launch (1-based, since fake_reset) fails; 0: none */
     lap_status fail_launch_status; /* with this; LAP_E_LAUNCH by default */
     bool fail_at_finish;           /* ... not at once, but at the next wait on the queue */
@@ -71,7 +72,8 @@ typedef struct fake_script {
     fake_timer timer;
 
     /* Filled by the backend. */
-    uint64_t builds, launches, gemms, copies, queue_waits, red_zone_hits;
+    uint64_t builds, loads; /* compiled; made of a binary */
+    uint64_t launches, gemms, copies, queue_waits, red_zone_hits;
     uint64_t largest_buffer, furthest_write; /* bytes; end of the write furthest into a buffer */
     uint64_t used_bytes[FAKE_MAX_DEVICES], peak_bytes[FAKE_MAX_DEVICES];
 } fake_script;

@@ -1,7 +1,7 @@
 /* The reference against loops written straight from the definitions. */
 #include "base/rng.h"
+#include "base/threads.h"
 #include "ref/ref.h"
-#include "ref/threads.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -231,14 +231,14 @@ static void thread_count_changes_nothing(void **state) {
     static const int counts[] = {1, 2, 3, 16};
     double first[1000], logits[1000];
     for (size_t i = 0; i < 4; i++) {
-        lap_ref_set_threads(counts[i]);
-        assert_int_equal(lap_ref_threads(), counts[i]);
+        lap_threads_set(counts[i]);
+        assert_int_equal(lap_threads(), counts[i]);
         assert_int_equal(lap_ref_forward(net, weights, image, logits, NULL), LAP_OK);
         if (i == 0) memcpy(first, logits, sizeof first);
         assert_memory_equal(first, logits, sizeof first);
     }
-    lap_ref_set_threads(0);
-    assert_true(lap_ref_threads() >= 1);
+    lap_threads_set(0);
+    assert_true(lap_threads() >= 1);
     lap_input_free(input);
     lap_weights_free(weights);
     lap_net_free(net);

@@ -94,7 +94,12 @@ static void good_row(lap_row *row) {
                                              .throttled_share = lap_some(1),
                                              .reasons = "power cap",
                                              .ecc = lap_some(1)};
-    row->cold = (lap_row_cold){lap_some(0.5), lap_some(1.25), lap_some(0.03), lap_some(0.004)};
+    row->cold = (lap_row_cold){.open_s = lap_some(0.5),
+                               .build_s = lap_some(1.25),
+                               .upload_s = lap_some(0.03),
+                               .first_s = lap_some(0.004),
+                               .build_cached = lap_some(12),
+                               .build_compiled = lap_some(2)};
     assert_true(lap_row_add_kernel(row, "conv1", "conv_igemm", "BM=64 BN=64", "default"));
     lap_layer layer = {.name = "conv1",
                        .kind = "conv",

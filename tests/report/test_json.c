@@ -56,7 +56,9 @@ static void keys_are_the_schema(void **state) {
                     "ceilings layer_sum pipeline streams notes");
         assert_keys(get(d, i, "device"), "name type vendor driver toolchain api uuid pci "
                                          "memory_bytes units clock_mhz");
-        assert_keys(get(d, i, "cold"), "open_s build_s upload_s first_s");
+        assert_keys(
+            get(d, i, "cold"),
+            "weights_s reference_s open_s build_s build_cached build_compiled upload_s first_s");
         assert_keys(get(d, i, "work"), "macs flops fvcore_flops");
     }
     assert_keys(json_array_get(get(d, 0, "kernels"), 0), "layer kernel params choice");

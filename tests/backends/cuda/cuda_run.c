@@ -302,11 +302,44 @@ static void test_async(void **state) {
     ops->buffer_free(buffer);
 }
 
+/* A kernel's image, taken once, makes the same kernel again, without a compiler. */
+static void test_binary(void **state) {
+    (void)state;
+    void *kernel = build_entry(device, "lap_step"), *again, *bytes = NULL, *buffer;
+    size_t size = 0;
+    lap_kernel_info info;
+    lap_build build = {.stem = "stem", .source = "not needed", .entry = "lap_step"};
+    assert_ok(ops->kernel_binary(kernel, &bytes, &size, &err));
+    assert_non_null(bytes);
+    assert_true(size > 0);
+    void *second = NULL;
+    assert_int_equal(ops->kernel_binary(kernel, &second, &size, &err), LAP_E_UNSUPPORTED);
+    assert_null(second);
+    ops->kernel_free(kernel);
+    use_nvrtc("/nowhere/libnvrtc.so");
+    assert_ok(ops->kernel_load(device, &build, bytes, size, &again, &info, &err));
+    assert_true(info.max_group_size > 0);
+    assert_ok(ops->buffer_new(device, 4, &buffer, &err));
+    assert_ok(ops->buffer_fill(queue, buffer, 0, 4, 1, &err));
+    run_step(again, buffer, 2);
+    int32_t value = 0;
+    assert_ok(ops->buffer_read(queue, buffer, 0, &value, 4, &err));
+    assert_int_equal(value, 5);
+    ops->kernel_free(again);
+    standin_fail("cudaLibraryLoadData", 1, cudaErrorInvalidKernelImage);
+    assert_int_not_equal(ops->kernel_load(device, &build, bytes, size, &again, &info, &err),
+                         LAP_OK);
+    assert_null(again);
+    free(bytes);
+    ops->buffer_free(buffer);
+}
+
 #define RUN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        RUN(test_memory),  RUN(test_fill),  RUN(test_arguments),     RUN(test_dynamic_local),
-        RUN(test_elapsed), RUN(test_graph), RUN(test_capture_rules), RUN(test_async)};
+        RUN(test_memory),        RUN(test_fill),    RUN(test_arguments),
+        RUN(test_dynamic_local), RUN(test_elapsed), RUN(test_graph),
+        RUN(test_capture_rules), RUN(test_async),   RUN(test_binary)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

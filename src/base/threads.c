@@ -1,6 +1,6 @@
-/* Threads of the reference: items are handed out by a counter. Each item's result must not depend
- * on which thread computes it, nor when. */
-#include "ref/threads.h"
+/* Threads for loops over independent items: items are handed out by a counter. Each item's result
+ * must not depend on which thread computes it, nor when. */
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,11 +11,11 @@ enum { THREADS_MAX = 256 };
 
 static int forced_threads;
 
-void lap_ref_set_threads(int n) {
+void lap_threads_set(int n) {
     forced_threads = n < 0 ? 0 : n;
 }
 
-int lap_ref_threads(void) {
+int lap_threads(void) {
     if (forced_threads > 0) return forced_threads < THREADS_MAX ? forced_threads : THREADS_MAX;
     cpu_set_t set;
     /* Fails on machines with more than 1024 cores; one thread is then still right. */
@@ -39,10 +39,10 @@ static void *work(void *context) {
     }
 }
 
-void lap_ref_parallel(uint64_t count, void (*body)(void *context, uint64_t i), void *context) {
+void lap_parallel(uint64_t count, void (*body)(void *context, uint64_t i), void *context) {
     loop l = {count, body, context, 0};
     pthread_t threads[THREADS_MAX];
-    uint64_t wanted = (uint64_t)lap_ref_threads();
+    uint64_t wanted = (uint64_t)lap_threads();
     if (wanted > count) wanted = count;
     int started = 0;
     while ((uint64_t)started + 1 < wanted && pthread_create(&threads[started], NULL, work, &l) == 0)
