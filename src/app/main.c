@@ -22,6 +22,7 @@ static const command commands[] = {
     {"spans", cmd_spans, "submission, wall and device spans of an elementwise workload"},
     {"pitfalls", cmd_pitfalls, "common mistakes of timing, measured beside the right way"},
     {"weights", cmd_weights, "write the synthetic weights as a safetensors file"},
+    {"compare", cmd_compare, "result files side by side: which is faster, how surely; a gate"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -34,7 +35,8 @@ static void help(FILE *to) {
         fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
     fputs("\n`warmlap COMMAND --help` explains a command.\n"
           "Exit status: 0 all rows ok, 1 a row failed, 2 usage or configuration,\n"
-          "3 no matching device, 4 verification failed, 130 interrupted.\n",
+          "3 no matching device, 4 verification failed, 5 slower than a gate allows,\n"
+          "130 interrupted.\n",
           to);
 }
 
