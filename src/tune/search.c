@@ -29,6 +29,7 @@ typedef struct search {
     lap_child child;
     char numbers[4][24]; /* texts behind child.args */
     bool has_gemm;
+    unsigned features; /* LAP_FEATURE_*, as the worker probed them */
     lap_net *net;
     /* the step at hand */
     lap_tune_outcome *outcome;
@@ -397,6 +398,7 @@ static bool read_step(search *s, char *line, found *out) {
                       .partner = partner,
                       .device = s->job->device,
                       .precision = s->job->precision,
+                      .features = s->features,
                       .n = lap_tune_bucket(s->job->batch),
                       .params = o->standard.params};
     snprintf(o->name, sizeof o->name, "%s%s%s", op->name, partner ? "+" : "",
@@ -432,6 +434,9 @@ static lap_status list_steps(search *s, found *steps, size_t *count, lap_error *
         if (strncmp(line, "fail ", 5) == 0)
             return LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: %.1000s", s->job->device->selector,
                             line + 5);
+        uint64_t bits;
+        if (strncmp(line, "features ", 9) == 0 && lap_parse_u64(line + 9, &bits))
+            s->features = (unsigned)bits;
         if (strncmp(line, "gemm ", 5) == 0) s->has_gemm = line[5] == '1';
         if (strcmp(line, "done") == 0) return LAP_OK;
         if (strncmp(line, "step ", 5) == 0 && read_step(s, line + 5, &one))

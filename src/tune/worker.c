@@ -64,6 +64,7 @@ static lap_status list_steps(worker *w, lap_error *err) {
     lap_plan *plan = NULL;
     lap_plan_options options = {.batch = w->batch, .precision = w->precision};
     LAP_TRY(lap_plan_new(w->session, w->net, &options, NULL, NULL, &plan, err));
+    say(w, "features %u", w->session->features);
     for (int i = 0; i < lap_plan_step_count(plan); i++) {
         const lap_op *partner = lap_plan_partner(plan, i);
         lap_candidate chosen = {lap_plan_row(plan, i), *lap_plan_params(plan, i)};

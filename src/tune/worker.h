@@ -2,7 +2,8 @@
  * parent holds nothing on the device, survives its death and starts another one.
  *
  * It reads requests, a line each, from standard input and answers on standard output in lines:
- *   list                             step OP PARTNER FUSION CANDIDATE ... gemm 0|1, done
+ *   list                             features BITS, step OP PARTNER FUSION CANDIDATE ...,
+ *                                    gemm 0|1, done
  *   time STEP SAMPLE_S ROUNDS CANDIDATE...   at I (before candidate I is touched), bad I WHY,
  *                                    time I BEST_S MEDIAN_S, memory (too little for all), done
  *   check STEP CANDIDATE             right, or wrong WHY
