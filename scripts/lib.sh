@@ -20,6 +20,8 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else return 1; fi
 }
 
+can_install() { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }
+
 updated=no
 apt_install() {
   if [ "$updated" = no ]; then
@@ -35,8 +37,11 @@ need() {
   local missing=() p
   for p in "$@"; do installed "$p" || missing+=("$p"); done
   [ ${#missing[@]} = 0 ] && return 0
-  say "installing: ${missing[*]}"
-  apt_install "${missing[@]}" || die "missing packages: ${missing[*]}
+  if can_install; then
+    say "installing: ${missing[*]}"
+    apt_install "${missing[@]}" && return 0
+  fi
+  die "missing packages: ${missing[*]}
 Install them (apt-get install ${missing[*]}), or run this script as root or with sudo."
 }
 
@@ -46,8 +51,11 @@ want() {
   local p
   for p in "$@"; do
     installed "$p" && continue
-    say "installing: $p"
-    apt_install "$p" || say "not available here: $p (the tests that need it are skipped)"
+    if can_install; then
+      say "installing: $p"
+      apt_install "$p" && continue
+    fi
+    say "not available here: $p (the tests that need it are skipped)"
   done
 }
 
@@ -68,7 +76,8 @@ build() {
   local dir=$1
   shift
   say "building in ${dir#"$top"/}"
-  mkdir -p "$dir"
+  mkdir -p "$dir" 2>/dev/null || true
+  [ -w "$dir" ] || die "cannot write into $dir: use a copy of the sources that is your own"
   { cmake -S "$top" -B "$dir" "$@" && cmake --build "$dir" -j "$(nproc)"; } >"$dir/build.log" 2>&1 || {
     tail -n 60 "$dir/build.log" >&2
     die "the build failed; all of it is in $dir/build.log"
