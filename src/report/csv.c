@@ -1,10 +1,10 @@
 /* Comma-separated values as RFC 4180 has them: one record per row, a header that never changes
  * with the data, CRLF, quotes where needed. Renders only. */
+#include "report/escape.h"
 #include "report/format.h"
 #include "report/report.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Digits of a real, as in the JSON document. */
 enum { REAL_DIGITS = 12 };
@@ -90,15 +90,7 @@ typedef struct record {
 
 static void add_text(record *r, const char *s) {
     if (r->fields++ > 0) lap_text_add(r->out, ",");
-    if (!s) return;
-    if (!s[strcspn(s, ",\"\r\n")] && s[0] != ' ' && (!s[0] || s[strlen(s) - 1] != ' ')) {
-        lap_text_add(r->out, s);
-        return;
-    }
-    lap_text_add(r->out, "\"");
-    for (; *s; s++)
-        lap_text_addn(r->out, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
-    lap_text_add(r->out, "\"");
+    lap_escape_csv(r->out, s);
 }
 
 static void add_real(record *r, lap_optional value) {

@@ -1,37 +1,15 @@
 /* A Markdown table of the rows, the reasons and notes beneath, and sentences to quote. Everything
  * that came from outside is escaped: it can neither leave its cell nor become markup. */
+#include "report/escape.h"
 #include "report/format.h"
 #include "report/report.h"
 #include "report/table.h"
 
 #include <string.h>
 
-/* Escape what means something in Markdown or HTML, inside a table cell also the bar. Bytes that are
- * not UTF-8 become '?', newlines blanks. */
-static void add_escaped(lap_text *out, const char *text) {
-    lap_text clean = {0};
-    lap_text_add(&clean, text);
-    if (clean.data) lap_text_clean(clean.data);
-    for (const char *s = lap_text_get(&clean); *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '&')
-            lap_text_add(out, "&amp;");
-        else if (c == '<')
-            lap_text_add(out, "&lt;");
-        else if (c == '>')
-            lap_text_add(out, "&gt;");
-        else if (strchr("\\`*_{}[]|#~!$", c))
-            lap_text_addf(out, "\\%c", c);
-        else
-            lap_text_addn(out, s, 1);
-    }
-    if (clean.failed) out->failed = true;
-    lap_text_free(&clean);
-}
-
 static void add_cell(lap_text *out, const char *s) {
     lap_text_add(out, " ");
-    add_escaped(out, s[0] ? s : "-");
+    lap_escape_markdown(out, s[0] ? s : "-");
     lap_text_add(out, " |");
 }
 
@@ -58,10 +36,10 @@ static void add_remarks(lap_text *out, const lap_report *report) {
             if (!any) lap_text_add(out, "\n");
             any = true;
             lap_text_add(out, "- ");
-            add_escaped(out, row->device.selector);
+            lap_escape_markdown(out, row->device.selector);
             lap_text_addf(out, ", batch %llu: ", (unsigned long long)row->batch);
             if (reason) lap_text_addf(out, "%s: ", lap_row_status_name(row->status));
-            add_escaped(out, reason ? lap_row_reason(row) : row->notes[note]);
+            lap_escape_markdown(out, reason ? lap_row_reason(row) : row->notes[note]);
             lap_text_add(out, "\n");
         }
     }
@@ -81,7 +59,7 @@ lap_status lap_report_markdown(const lap_report *report, lap_text *out, lap_erro
         char *end = strchr(line, '\n');
         if (end) *end = '\0';
         lap_text_add(out, "\n"); /* a paragraph each */
-        add_escaped(out, line);
+        lap_escape_markdown(out, line);
         lap_text_add(out, "\n");
         line = end ? end + 1 : NULL;
     }
