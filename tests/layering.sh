@@ -49,8 +49,9 @@ allowed() {
     check) echo "base net device kernel plan ref check" ;;
     measure) echo "base net device kernel plan ref check measure" ;;
     report) echo "base net device kernel plan ref check measure report" ;;
+    compare) echo "base measure report compare" ;;
     tune) echo "base net device kernel plan ref check measure tune" ;;
-    app) echo "base net device kernel plan ref check measure report tune app" ;;
+    app) echo "base net device kernel plan ref check measure report compare tune app" ;;
     *) echo "" ;;
     esac
 }
@@ -155,6 +156,10 @@ self_test() {
     plant src/measure/a.h '#include "report/report.h"' 1
     plant src/report/a.h '#include "app/config.h"' 1
     plant src/app/a.h '#include "report/report.h"' 0
+    plant src/report/a.h '#include "compare/compare.h"' 1
+    plant src/compare/a.h '#include "report/report.h"' 0
+    plant src/compare/a.h '#include "plan/plan.h"' 1
+    plant src/app/a.h '#include "compare/compare.h"' 0
     plant src/other/a.h 'int x;' 1
     plant backends/x/a.c 'const char *s = "conv_direct";' 1
     plant backends/x/a.c 'int maxpool;' 1

@@ -1,6 +1,6 @@
 /* The commands of the program. argv[0] is the command's name. Each returns the exit status:
  * 0 ok, 1 a row failed, 2 usage or configuration, 3 no matching device, 4 verification failed,
- * 130 interrupted. */
+ * 5 slower than a gate allows, 130 interrupted. */
 #ifndef LAP_APP_COMMANDS_H
 #define LAP_APP_COMMANDS_H
 
@@ -13,6 +13,7 @@ enum {
     LAP_EXIT_USAGE = 2,
     LAP_EXIT_NO_DEVICE = 3,
     LAP_EXIT_WRONG = 4,
+    LAP_EXIT_SLOWER = 5,
     LAP_EXIT_INTERRUPTED = 130
 };
 
@@ -21,6 +22,7 @@ int cmd_run(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_weights(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_spans(int argc, char **argv);
 int cmd_pitfalls(int argc, char **argv);
 

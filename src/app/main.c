@@ -24,6 +24,7 @@ static const command commands[] = {
     {"pitfalls", cmd_pitfalls, "common mistakes of timing, measured beside the right way"},
     {"tune", cmd_tune, "find the best kernels and parameters for a device, and keep them"},
     {"weights", cmd_weights, "write the synthetic weights as a safetensors file"},
+    {"compare", cmd_compare, "result files side by side: which is faster, how surely; a gate"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -36,7 +37,8 @@ static void help(FILE *to) {
         fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].about);
     fputs("\n`warmlap COMMAND --help` explains a command.\n"
           "Exit status: 0 all rows ok, 1 a row failed, 2 usage or configuration,\n"
-          "3 no matching device, 4 verification failed, 130 interrupted.\n",
+          "3 no matching device, 4 verification failed, 5 slower than a gate allows,\n"
+          "130 interrupted.\n",
           to);
 }
 

@@ -1,0 +1,277 @@
+/* Result documents from files (see load.h). Reads and checks; compares nothing. */
+#include "compare/load.h"
+#include "compare/record.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CONTAINERS = 1000000, VALUES = 4000000, MEMBERS = 2000000, ROWS = 10000, CHUNK = 1 << 16 };
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+
+static lap_status read_error(lap_error *err, const char *path) {
+    return LAP_FAIL(err, LAP_E_IO, "%s: %s", path, strerror(errno));
+}
+
+/* By reading, not by asking for the size: pipes have none, and that of a file may change. */
+static lap_status read_all(int fd, const char *path, lap_text *out, lap_error *err) {
+    char *chunk = malloc(CHUNK);
+    if (!chunk) return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory to read it", path);
+    lap_status status = LAP_OK;
+    while (status == LAP_OK) {
+        ssize_t got = read(fd, chunk, CHUNK);
+        if (got == 0) break;
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            status = read_error(err, path);
+        } else if (out->length + (size_t)got > LAP_DOCUMENT_BYTES) {
+            status = LAP_FAIL(err, LAP_E_FORMAT,
+                              "%s: longer than %d MiB; a result document of that size was not "
+                              "written by warmlap (or with samples = yes of very long runs)",
+                              path, LAP_DOCUMENT_BYTES >> 20);
+        } else {
+            lap_text_addn(out, chunk, (size_t)got);
+            if (out->failed) status = LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory", path);
+        }
+    }
+    free(chunk);
+    return status;
+}
+
+static lap_status open_input(const char *path, int *fd, lap_error *err) {
+    struct stat info;
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0) return read_error(err, path);
+    if (fstat(*fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+        close(*fd);
+        return LAP_FAIL(err, LAP_E_IO, "%s: is a folder; expected a result file (run --json FILE)",
+                        path);
+    }
+    return LAP_OK;
+}
+
+/* ---- before parsing ------------------------------------------------------------------------- */
+
+/* Depth and counts, so that the parser's memory and stack are bounded before it starts. Texts are
+ * skipped; that they end is the parser's business. */
+static lap_status scan(const char *name, const char *text, size_t length, lap_error *err) {
+    size_t depth = 0, containers = 0, values = 0, members = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (quoted) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                quoted = false;
+            continue;
+        }
+        quoted = c == '"';
+        values += c == ',';
+        members += c == ':';
+        if (c == '{' || c == '[') {
+            containers++;
+            depth++;
+        } else if ((c == '}' || c == ']') && depth > 0) {
+            depth--;
+        }
+        if (depth > LAP_DOCUMENT_DEPTH)
+            return LAP_FAIL(err, LAP_E_FORMAT,
+                            "%s: nested deeper than %d levels at byte %zu; a result document is "
+                            "not",
+                            name, LAP_DOCUMENT_DEPTH, i);
+        if (containers > CONTAINERS || values > VALUES || members > MEMBERS)
+            return LAP_FAIL(err, LAP_E_FORMAT,
+                            "%s: more than %d lists and objects, %d values or %d keys; split it",
+                            name, CONTAINERS, VALUES, MEMBERS);
+    }
+    return LAP_OK;
+}
+
+/* ---- the document --------------------------------------------------------------------------- */
+
+static lap_status check_schema(const char *name, json_t *root, lap_error *err) {
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+    if (!schema)
+        return LAP_FAIL(err, LAP_E_FORMAT,
+                        "%s: has no schema: not a result document of warmlap (run --json FILE "
+                        "writes one)",
+                        name);
+    if (strcmp(schema, LAP_SCHEMA) == 0) return LAP_OK;
+    char shown[64];
+    snprintf(shown, sizeof shown, "%.60s", schema);
+    lap_text_clean(shown);
+    uint64_t version;
+    const char *kind = "is not a result document of warmlap";
+    if (strncmp(schema, "warmlap/", 8) == 0 && lap_parse_u64(schema + 8, &version))
+        kind = version > 1 ? "is of a newer warmlap; use that one to read it"
+                           : "is of an older warmlap, and cannot be read any more";
+    return LAP_FAIL(err, LAP_E_FORMAT, "%s: schema '%s' %s; expected " LAP_SCHEMA, name, shown,
+                    kind);
+}
+
+/* Which of its name's routes a row belongs to: the count of other selectors seen before it. */
+static void count_ordinals(lap_document *d) {
+    for (size_t i = 0; i < d->row_count; i++) {
+        lap_record *r = &d->rows[i];
+        for (size_t k = 0; k < i; k++) {
+            const lap_record *s = &d->rows[k];
+            if (strcmp(r->device, s->device) != 0 || strcmp(r->backend, s->backend) != 0 ||
+                strcmp(r->platform, s->platform) != 0)
+                continue;
+            if (strcmp(r->selector, s->selector) == 0) {
+                r->ordinal = s->ordinal;
+                break;
+            }
+            if (s->ordinal + 1 > r->ordinal) r->ordinal = s->ordinal + 1;
+        }
+    }
+}
+
+static lap_status read_rows(lap_document *d, json_t *rows, const char *weights, lap_error *err) {
+    size_t n = json_array_size(rows);
+    if (n > ROWS)
+        return LAP_FAIL(err, LAP_E_FORMAT, "%s: %zu rows; expected at most %d in one document",
+                        d->path, n, ROWS);
+    d->rows = calloc(n ? n : 1, sizeof *d->rows);
+    if (!d->rows) return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory for %zu rows", d->path, n);
+    for (size_t i = 0; i < n; i++) {
+        lap_fields f = {d->path, "", err};
+        snprintf(f.place, sizeof f.place, "rows[%zu]", i);
+        d->rows[i].document = d;
+        d->rows[i].index = i;
+        LAP_TRY(lap_record_read(&f, json_array_get(rows, i), weights, &d->rows[i]));
+        d->row_count++;
+    }
+    count_ordinals(d);
+    return LAP_OK;
+}
+
+static lap_status read_document(lap_document *d, lap_error *err) {
+    json_t *root = d->json, *host, *tool, *config, *network, *rows;
+    const char *weights;
+    lap_fields f = {d->path, "", err};
+    LAP_TRY(check_schema(d->path, root, err));
+    LAP_TRY(lap_field_text(&f, root, "started", &d->started));
+    LAP_TRY(lap_field_object(&f, root, "tool", &tool));
+    LAP_TRY(lap_field_object(&f, root, "host", &host));
+    LAP_TRY(lap_field_object(&f, root, "config", &config));
+    LAP_TRY(lap_field_array(&f, root, "rows", &rows));
+    if (!rows)
+        return LAP_FAIL(err, LAP_E_FORMAT, "%s: has no rows; expected a list, if an empty one",
+                        d->path);
+    LAP_TRY(lap_field_text(&(lap_fields){d->path, "tool", err}, tool, "version", &d->version));
+    lap_fields h = {d->path, "host", err};
+    LAP_TRY(lap_field_text(&h, host, "cpu", &d->cpu));
+    LAP_TRY(lap_field_text(&h, host, "os", &d->os));
+    LAP_TRY(lap_field_text(&h, host, "kernel", &d->kernel));
+    LAP_TRY(lap_field_count(&h, host, "memory_bytes", &d->memory_bytes));
+    LAP_TRY(lap_field_object(&(lap_fields){d->path, "config", err}, config, "network", &network));
+    lap_fields n = {d->path, "config.network", err};
+    LAP_TRY(lap_field_text(&n, network, "weights", &weights));
+    return read_rows(d, rows, weights, err);
+}
+
+/* The lists were read: what is left of the document is small. */
+static void drop_lists(json_t *root) {
+    static const char *const gone[] = {"kernels", "layers", "notes", "cold"};
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(root, "rows"), i, row) {
+        for (size_t k = 0; k < sizeof gone / sizeof *gone; k++)
+            json_object_del(row, gone[k]);
+        json_object_del(json_object_get(row, "latency"), "samples_s");
+        json_object_del(row, "spans");
+        json_object_del(row, "telemetry");
+    }
+}
+
+lap_status lap_document_parse(const char *name, const char *text, size_t length, lap_document **out,
+                              lap_error *err) {
+    *out = NULL;
+    LAP_TRY(scan(name, text, length, err));
+    json_error_t where;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    if (!root) {
+        lap_text_clean(where.text);
+        return LAP_FAIL(err, LAP_E_FORMAT, "%s:%d:%d: %s; expected one JSON document", name,
+                        where.line, where.column, where.text);
+    }
+    lap_document *d = calloc(1, sizeof *d);
+    if (d) d->path = strdup(name);
+    lap_status status;
+    if (!d || !d->path)
+        status = LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory", name);
+    else if (!json_is_object(root))
+        status = LAP_FAIL(err, LAP_E_FORMAT, "%s: is not a JSON object; expected a result document",
+                          name);
+    else
+        status = LAP_OK;
+    if (d) d->json = root;
+    if (status == LAP_OK) status = read_document(d, err);
+    if (status != LAP_OK) {
+        if (!d) json_decref(root);
+        lap_document_free(d);
+        return status;
+    }
+    drop_lists(root);
+    *out = d;
+    return LAP_OK;
+}
+
+lap_status lap_document_load(const char *path, lap_document **out, lap_error *err) {
+    *out = NULL;
+    int fd = STDIN_FILENO;
+    bool standard = strcmp(path, "-") == 0;
+    if (!standard) LAP_TRY(open_input(path, &fd, err));
+    lap_text text = {0};
+    lap_status status = read_all(fd, path, &text, err);
+    if (!standard) close(fd);
+    if (status == LAP_OK && text.length == 0)
+        status = LAP_FAIL(err, LAP_E_FORMAT, "%s: is empty; expected a result document", path);
+    if (status == LAP_OK) status = lap_document_parse(path, text.data, text.length, out, err);
+    lap_text_free(&text);
+    return status;
+}
+
+void lap_document_free(lap_document *document) {
+    if (!document) return;
+    json_decref(document->json);
+    free(document->rows);
+    free(document->path);
+    free(document);
+}
+
+/* ---- what documents have in common ---------------------------------------------------------- */
+
+const char *lap_precision_class(const char *precision) {
+    return strcmp(precision, "fp32x3") == 0 ? "fp32" : precision;
+}
+
+static bool same_real(lap_optional a, lap_optional b) {
+    return a.has == b.has && a.value == b.value;
+}
+
+static bool same_row(const lap_record *a, const lap_record *b) {
+    return strcmp(a->status, b->status) == 0 && strcmp(a->selector, b->selector) == 0 &&
+           strcmp(a->device, b->device) == 0 && strcmp(a->network, b->network) == 0 &&
+           strcmp(a->precision, b->precision) == 0 && a->height == b->height &&
+           a->width == b->width && a->batch == b->batch && same_real(a->fps, b->fps) &&
+           same_real(a->images_per_s, b->images_per_s);
+}
+
+bool lap_document_same(const lap_document *a, const lap_document *b) {
+    if (strcmp(a->started, b->started) != 0 || strcmp(a->cpu, b->cpu) != 0 ||
+        strcmp(a->kernel, b->kernel) != 0 || a->memory_bytes != b->memory_bytes ||
+        strcmp(a->version, b->version) != 0 || a->row_count != b->row_count)
+        return false;
+    for (size_t i = 0; i < a->row_count; i++)
+        if (!same_row(&a->rows[i], &b->rows[i])) return false;
+    return true;
+}

@@ -1,0 +1,121 @@
+/* The comparison on a terminal (see render.h). */
+#include "compare/render.h"
+#include "compare/words.h"
+#include "report/format.h"
+#include "report/sheet.h"
+
+#include <string.h>
+
+static const lap_style plain_style = {.width = LAP_TABLE_WIDTH};
+
+static lap_tone tone_of(const lap_line *line) {
+    switch (line->judgement) {
+    case LAP_JUDGED_FASTER:
+        return LAP_TONE_GOOD;
+    case LAP_JUDGED_SLOWER:
+        return LAP_TONE_BAD;
+    case LAP_JUDGED_NOTHING:
+        return line->record->ok ? LAP_TONE_DIM : LAP_TONE_BAD;
+    default:
+        return LAP_TONE_PLAIN;
+    }
+}
+
+static void add_line(lap_sheet *sheet, const lap_comparison *c, const lap_selection *columns,
+                     const lap_line *line, bool utf8, lap_text *out) {
+    lap_text cells[LAP_SHEET_COLUMNS] = {0};
+    const char *texts[LAP_SHEET_COLUMNS];
+    for (size_t i = 0; i < columns->count; i++) {
+        columns->columns[i]->cell(&cells[i], c, line, utf8);
+        if (cells[i].failed) out->failed = true;
+        texts[i] = cells[i].length ? cells[i].data : "-";
+    }
+    lap_sheet_add(sheet, texts, tone_of(line));
+    for (size_t i = 0; i < columns->count; i++)
+        lap_text_free(&cells[i]);
+}
+
+typedef struct page {
+    lap_text *out;
+    const lap_style *style;
+    bool any;
+} page;
+
+static void add_wrapped(void *context, const char *text) {
+    page *p = context;
+    lap_text clean = {0};
+    if (!p->any) lap_text_add(p->out, "\n");
+    p->any = true;
+    lap_text_add(&clean, text);
+    if (clean.data) lap_line_clean(clean.data, p->style->utf8);
+    lap_line_wrap(p->out, lap_text_get(&clean), 4, p->style->width);
+    if (clean.failed) p->out->failed = true;
+    lap_text_free(&clean);
+}
+
+/* What all lines share stands above the table, when people did not choose the columns. */
+static void add_title(const lap_comparison *c, const lap_selection *columns, const lap_style *style,
+                      lap_text *out) {
+    static const char *const names[] = {"network", "size", "precision"};
+    const lap_line *first = &c->lines[0];
+    lap_text title = {0};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        bool shown = false;
+        for (size_t i = 0; i < columns->count; i++)
+            shown = shown || strcmp(columns->columns[i]->name, names[k]) == 0;
+        if (shown) continue;
+        if (title.length) lap_text_add(&title, " ");
+        if (k == 1)
+            lap_text_addf(&title, "%llux%llu", (unsigned long long)first->record->height,
+                          (unsigned long long)first->record->width);
+        else
+            lap_text_add(&title, k ? first->record->precision : first->record->network);
+    }
+    if (title.length) {
+        page p = {out, style, true};
+        add_wrapped(&p, title.data);
+    }
+    if (title.failed) out->failed = true;
+    lap_text_free(&title);
+}
+
+static lap_status add_sheet(const lap_comparison *c, const lap_selection *columns,
+                            const lap_style *style, lap_text *out, lap_error *err) {
+    lap_sheet_column shape[LAP_SHEET_COLUMNS];
+    for (size_t i = 0; i < columns->count; i++) {
+        const lap_column *column = columns->columns[i];
+        shape[i] = (lap_sheet_column){column->header, column->right, column->least, column->drop};
+    }
+    lap_sheet *sheet = lap_sheet_new(shape, columns->count);
+    for (size_t i = 0; i < c->line_count; i++)
+        add_line(sheet, c, columns, &c->lines[i], style->utf8, out);
+    lap_status status = lap_sheet_print(sheet, style, out, err);
+    lap_sheet_free(sheet);
+    return status;
+}
+
+lap_status lap_compare_table(const lap_comparison *c, const lap_selection *columns,
+                             const lap_style *style, lap_text *out, lap_error *err) {
+    if (!style) style = &plain_style;
+    if (columns->count > LAP_SHEET_COLUMNS)
+        return LAP_FAIL(err, LAP_E_CONFIG,
+                        "--columns: %zu columns; a table has at most %d (csv takes all)",
+                        columns->count, LAP_SHEET_COLUMNS);
+    if (c->line_count == 0) {
+        lap_text_add(out, "no rows: nothing to compare\n");
+    } else {
+        add_title(c, columns, style, out);
+        LAP_TRY(add_sheet(c, columns, style, out, err));
+    }
+    for (int topic = 0; topic < LAP_TOPICS; topic++) {
+        page p = {out, style, false};
+        if (!lap_words_each(c, (lap_topic)topic, style->utf8, add_wrapped, &p)) out->failed = true;
+    }
+    lap_text summary = {0};
+    page p = {out, style, false};
+    lap_words_summary(&summary, c);
+    add_wrapped(&p, lap_text_get(&summary));
+    if (summary.failed) out->failed = true;
+    lap_text_free(&summary);
+    return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
+}

@@ -1,0 +1,283 @@
+/* Comparisons in words (see words.h). */
+#include "compare/words.h"
+#include "report/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_DECIMALS = 6, EXACT_DECIMALS = 3 };
+
+/* So many that the deviation shows one digit; never fewer than two. */
+static int decimals_for(const lap_estimate *e) {
+    double half = lap_estimate_half(e);
+    if (!e->has_interval) return fabs(e->ratio - 1) < 0.095 ? 3 : 2;
+    if (!(half > 0)) return EXACT_DECIMALS;
+    int decimals = (int)ceil(-log10(half) - 1e-9); /* 0.01 is not quite that in binary */
+    return decimals < 2 ? 2 : decimals > MOST_DECIMALS ? MOST_DECIMALS : decimals;
+}
+
+void lap_words_estimate(lap_text *out, const lap_estimate *e, bool utf8) {
+    char ratio[400], half[400];
+    if (!e->has) return;
+    int decimals = decimals_for(e);
+    /* Too small for fixed decimals: significant digits tell more than 0.00. */
+    if (!e->has_interval && e->ratio < 0.1)
+        lap_format_double(ratio, sizeof ratio, 3, e->ratio);
+    else
+        lap_format_fixed(ratio, sizeof ratio, decimals, e->ratio);
+    lap_text_add(out, ratio);
+    if (!e->has_interval) return;
+    lap_format_fixed(half, sizeof half, decimals, lap_estimate_half(e));
+    lap_text_addf(out, " %s %s", utf8 ? "±" : "+-", half);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static void add_api(lap_text *out, const lap_record *r) {
+    const char *name = r->api[0] ? r->api : r->backend[0] ? r->backend : "an unknown API";
+    lap_text_addn(out, name, r->api[0] ? strcspn(name, " ") : strlen(name));
+}
+
+static const char *device_of(const lap_record *r) {
+    return r->device[0] ? r->device : "an unnamed device";
+}
+
+void lap_words_label(lap_text *out, const lap_record *r, lap_axis axis) {
+    lap_text_add(out, device_of(r));
+    lap_text_add(out, " through ");
+    add_api(out, r);
+    switch (axis) {
+    case LAP_BY_PRECISION:
+        lap_text_addf(out, " in %s", r->precision);
+        break;
+    case LAP_BY_BATCH:
+        lap_text_addf(out, " at batch %llu", (unsigned long long)r->batch);
+        break;
+    case LAP_BY_FILE:
+        lap_text_addf(out, " in %s", r->document->path);
+        break;
+    case LAP_BY_DRIVER:
+        lap_text_addf(out, " with driver %s", r->driver[0] ? r->driver : "unknown");
+        break;
+    case LAP_BY_VERSION:
+        lap_text_addf(out, " with warmlap %s",
+                      r->document->version[0] ? r->document->version : "unknown");
+        break;
+    default:
+        break;
+    }
+}
+
+void lap_words_case(lap_text *out, const lap_record *r, lap_axis axis) {
+    lap_text_addf(out, "%s %llux%llu", r->network[0] ? r->network : "unknown network",
+                  (unsigned long long)r->height, (unsigned long long)r->width);
+    if (axis != LAP_BY_PRECISION)
+        lap_text_addf(out, ", %s", r->precision[0] ? r->precision : "unknown precision");
+    if (axis == LAP_BY_BATCH)
+        lap_text_add(out, ", per image");
+    else
+        lap_text_addf(out, ", batch %llu", (unsigned long long)r->batch);
+}
+
+/* Names of two rows; where they are alike, the files they came from tell them apart. */
+static void two_labels(lap_text *a, lap_text *b, const lap_record *x, const lap_record *y,
+                       lap_axis axis) {
+    lap_words_label(a, x, axis);
+    lap_words_label(b, y, axis);
+    if (strcmp(lap_text_get(a), lap_text_get(b)) != 0) return;
+    bool files = strcmp(x->document->path, y->document->path) != 0;
+    lap_text_addf(a, " (%s)", files ? x->document->path : x->selector);
+    lap_text_addf(b, " (%s)", files ? y->document->path : y->selector);
+}
+
+/* ---- sentences ------------------------------------------------------------------------------ */
+
+/* "1.43 ± 0.01 times faster than": told so that the number is above 1. */
+static void add_relation(lap_text *out, const lap_estimate *speed, bool utf8) {
+    lap_estimate told = speed->ratio < 1 ? lap_estimate_invert(speed) : *speed;
+    if (!speed->has) {
+        lap_text_add(out, "at a speed that cannot be compared with");
+    } else if (speed->has_interval && speed->low <= 1 && speed->high >= 1) {
+        lap_words_estimate(out, speed, utf8);
+        lap_text_add(out, " times as fast as");
+    } else {
+        lap_words_estimate(out, &told, utf8);
+        lap_text_addf(out, " times %s than", speed->ratio < 1 ? "slower" : "faster");
+    }
+}
+
+void lap_words_sentence(lap_text *out, const lap_comparison *c, const lap_line *line, bool utf8) {
+    const lap_record *r = line->record, *b = c->groups[line->group].baseline->record;
+    lap_text label = {0}, other = {0};
+    two_labels(&label, &other, r, b, c->options->axis);
+    lap_text_addf(out, "%s runs ", lap_text_get(&label));
+    lap_words_case(out, r, c->options->axis);
+    lap_text_add(out, ", ");
+    add_relation(out, &line->speed, utf8);
+    lap_text_addf(out, " %s", lap_text_get(&other));
+    if (line->speed.has && !line->speed.has_interval)
+        lap_text_add(out, "; how sure that is cannot be told from a single sample");
+    lap_text_add(out, ".");
+    if (label.failed || other.failed) out->failed = true;
+    lap_text_free(&label);
+    lap_text_free(&other);
+}
+
+/* ", throughput 1.01 times higher": a part of the line about a pair. */
+static void add_part(lap_text *out, const char *what, const lap_estimate *e, const char *better,
+                     const char *worse, bool utf8) {
+    if (!e->has) return;
+    bool equal = e->has_interval && e->low <= 1 && e->high >= 1;
+    lap_estimate told = e->ratio < 1 && !equal ? lap_estimate_invert(e) : *e;
+    lap_text_addf(out, "; %s ", what);
+    lap_words_estimate(out, &told, utf8);
+    lap_text_addf(out, " times %s", equal ? "as good" : e->ratio < 1 ? worse : better);
+}
+
+void lap_words_pair(lap_text *out, const lap_comparison *c, const lap_api_pair *pair, bool utf8) {
+    const lap_record *a = pair->a;
+    lap_text_addf(out, "%s, %s %llux%llu %s, ", device_of(a), a->network,
+                  (unsigned long long)a->height, (unsigned long long)a->width,
+                  lap_precision_class(a->precision));
+    add_api(out, a);
+    lap_text_add(out, " against ");
+    add_api(out, pair->b);
+    size_t before = out->length;
+    add_part(out, "throughput", &pair->throughput, "higher", "lower", utf8);
+    add_part(out, c->options->wall ? "batch-1 wall latency" : "batch-1 latency", &pair->latency,
+             "shorter", "longer", utf8);
+    if (pair->apart[0]) lap_text_addf(out, "; batch-1 latency not compared: %s", pair->apart);
+    add_part(out, "launch floor", &pair->launch, "shorter", "longer", utf8);
+    if (out->length == before) lap_text_add(out, "; nothing to compare");
+    lap_text_add(out, ".");
+}
+
+/* ---- remarks -------------------------------------------------------------------------------- */
+
+static void add_line_name(lap_text *out, const lap_record *r) {
+    lap_text_addf(out, "%s, %s, batch %llu (%s)", device_of(r),
+                  r->selector[0] ? r->selector : "unknown route", (unsigned long long)r->batch,
+                  r->document->path);
+}
+
+/* At most three remarks about one line; false when there is no such one. */
+static bool line_remark(lap_text *out, const lap_comparison *c, const lap_line *line, int which) {
+    const lap_record *r = line->record;
+    const lap_group *g = &c->groups[line->group];
+    switch (which) {
+    case 0:
+        if (!line->apart[0] && !(line == g->baseline && g->missing)) return false;
+        add_line_name(out, r);
+        if (!line->apart[0]) {
+            lap_text_add(out, ": no other file has this case of the baseline");
+            return true;
+        }
+        if (line->judgement == LAP_JUDGED_BASELINE)
+            lap_text_addf(out, ": the baseline is %s", line->apart);
+        else
+            lap_text_addf(out, ": %s: %s", r->ok ? "set apart" : r->status, line->apart);
+        return true;
+    case 1:
+        if (!r->trust[0] || strcmp(r->trust, "stable") == 0) return false;
+        add_line_name(out, r);
+        lap_text_addf(out, ": its own file calls the measurement %s", r->trust);
+        return true;
+    default:
+        if (!r->remark[0]) return false;
+        add_line_name(out, r);
+        lap_text_addf(out, ": %s", r->remark);
+        return true;
+    }
+}
+
+static bool document_remark(lap_text *out, const lap_comparison *c, size_t i) {
+    const lap_document *d = c->documents[i];
+    if (c->duplicate_of[i] != i)
+        lap_text_addf(out, "%s is the same run as %s: counted once", d->path,
+                      c->documents[c->duplicate_of[i]]->path);
+    else if (d->row_count == 0)
+        lap_text_addf(out, "%s has no rows", d->path);
+    return out->length > 0;
+}
+
+/* ---- topics --------------------------------------------------------------------------------- */
+
+typedef struct telling {
+    lap_words_visit *visit;
+    void *context;
+    lap_text text;
+} telling;
+
+static void tell(telling *t, bool any) {
+    if (any) t->visit(t->context, lap_text_get(&t->text));
+    t->text.length = 0;
+    if (t->text.data) t->text.data[0] = '\0';
+}
+
+static bool compared(const lap_line *line) {
+    return line->judgement > LAP_JUDGED_BASELINE;
+}
+
+const char *lap_topic_title(lap_topic topic) {
+    static const char *const titles[LAP_TOPICS] = {"Speed", "One device through two APIs",
+                                                   "Remarks"};
+    return titles[topic];
+}
+
+bool lap_words_each(const lap_comparison *c, lap_topic topic, bool utf8, lap_words_visit *visit,
+                    void *context) {
+    telling t = {.visit = visit, .context = context};
+    for (size_t i = 0; topic == LAP_TOPIC_REMARKS && i < c->document_count; i++)
+        tell(&t, document_remark(&t.text, c, i));
+    for (size_t i = 0; topic == LAP_TOPIC_REMARKS && i < c->line_count; i++)
+        for (int which = 0; which < 3; which++)
+            tell(&t, line_remark(&t.text, c, &c->lines[i], which));
+    for (size_t i = 0; topic == LAP_TOPIC_SPEED && i < c->line_count; i++) {
+        if (!compared(&c->lines[i])) continue;
+        lap_words_sentence(&t.text, c, &c->lines[i], utf8);
+        tell(&t, true);
+    }
+    for (size_t i = 0; topic == LAP_TOPIC_APIS && i < c->pair_count; i++) {
+        lap_words_pair(&t.text, c, &c->pairs[i], utf8);
+        tell(&t, true);
+    }
+    bool ok = !t.text.failed;
+    lap_text_free(&t.text);
+    return ok;
+}
+
+/* ---- summary -------------------------------------------------------------------------------- */
+
+const char *lap_gate_name(lap_gate gate) {
+    static const char *const names[] = {"passed", "not_compared", "not_verified", "slower"};
+    return names[gate];
+}
+
+void lap_words_summary(lap_text *out, const lap_comparison *c) {
+    char percent[40];
+    lap_format_double(percent, sizeof percent, 4, c->options->margin * 100);
+    lap_text_addf(out,
+                  "Against a margin of %s %%: %zu same, %zu faster, %zu slower, %zu unclear; %zu "
+                  "set apart.",
+                  percent, c->same, c->faster, c->slower, c->unclear, c->apart);
+    if (!c->options->gate && !c->options->require_verified) return;
+    switch (lap_gate_of(c)) {
+    case LAP_GATE_PASSED:
+        lap_text_add(out, " Gate: passed.");
+        break;
+    case LAP_GATE_SLOWER:
+        lap_text_addf(out, " Gate: FAILED, %zu slower by more than %s %%.", c->slower, percent);
+        break;
+    case LAP_GATE_NOT_VERIFIED:
+        lap_text_addf(out, " Gate: FAILED, %zu not verified.", c->not_verified);
+        break;
+    case LAP_GATE_NOT_COMPARED:
+        lap_text_addf(out,
+                      " Gate: FAILED, %zu failed or could not be compared, %zu of the baseline's "
+                      "cases are missing%s.",
+                      c->not_compared, c->missing,
+                      c->same + c->faster + c->unclear ? "" : ", nothing was compared");
+        break;
+    }
+}
