@@ -131,9 +131,10 @@ static json_t *find(json_t *value, const char *path) {
 int main(int argc, char **argv) {
     if (argc < 2) return 2;
     json_error_t error;
-    json_t *document = strcmp(argv[1], "-") == 0
-                           ? json_loadf(stdin, JSON_REJECT_DUPLICATES, &error)
-                           : json_load_file(argv[1], JSON_REJECT_DUPLICATES, &error);
+    static json_t *document, *value; /* until the end: what is reachable does not leak */
+    static char *text;
+    document = strcmp(argv[1], "-") == 0 ? json_loadf(stdin, JSON_REJECT_DUPLICATES, &error)
+                                         : json_load_file(argv[1], JSON_REJECT_DUPLICATES, &error);
     if (!document) {
         fprintf(stderr, "%s: line %d: %s\n", argv[1], error.line, error.text);
         return 1;
@@ -144,11 +145,9 @@ int main(int argc, char **argv) {
             check_path(schema[i].object, schema[i].object, document, schema[i].keys);
         return mistakes ? 1 : 0;
     }
-    json_t *value = find(document, argv[2]);
+    value = find(document, argv[2]);
     if (!value) return 1;
-    if (json_is_string(value))
-        puts(json_string_value(value));
-    else
-        printf("%s\n", json_dumps(value, JSON_ENCODE_ANY));
+    text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    puts(text ? text : json_string_value(value));
     return 0;
 }

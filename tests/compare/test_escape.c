@@ -1,0 +1,63 @@
+/* Escaping: each format's special characters, and that nothing else changes. */
+#include "report/escape.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static void escapes(lap_escape *escape, const char *text, const char *want) {
+    lap_text out = {0};
+    escape(&out, text);
+    assert_string_equal(lap_text_get(&out), want);
+    lap_text_free(&out);
+}
+
+static void markdown(void **state) {
+    (void)state;
+    escapes(lap_escape_markdown, "a|b\nc", "a\\|b c");
+    escapes(lap_escape_markdown, "<b>&amp;", "&lt;b&gt;&amp;amp;");
+    escapes(lap_escape_markdown, "`x` *y* _z_ [l](u) !#~$ {}\\",
+            "\\`x\\` \\*y\\* \\_z\\_ \\[l\\](u) \\!\\#\\~\\$ \\{\\}\\\\");
+    escapes(lap_escape_markdown, "\xc2\xae \xff", "\xc2\xae ?");
+}
+
+static void html(void **state) {
+    (void)state;
+    escapes(lap_escape_html, "<script>'\"&", "&lt;script&gt;&#39;&quot;&amp;");
+    escapes(lap_escape_html, "a\x01\x1b[2J\xe2\x82\xac", "a  [2J\xe2\x82\xac");
+    escapes(lap_escape_html, "", "");
+}
+
+static void latex(void **state) {
+    (void)state;
+    escapes(
+        lap_escape_latex, "50% & $1 #2 a_b ^~\\{}",
+        "50\\% \\& \\$1 \\#2 a\\_b \\textasciicircum{}\\textasciitilde{}\\textbackslash{}\\{\\}");
+    escapes(lap_escape_latex, "[x] a--b", "{[}x{]} a-{}-{}b");
+    escapes(lap_escape_latex, "<|>`", "\\textless{}\\textbar{}\\textgreater{}\\textasciigrave{}");
+}
+
+static void csv(void **state) {
+    (void)state;
+    escapes(lap_escape_csv, "plain", "plain");
+    escapes(lap_escape_csv, "a,b", "\"a,b\"");
+    escapes(lap_escape_csv, "say \"x\"", "\"say \"\"x\"\"\"");
+    escapes(lap_escape_csv, "a\nb", "\"a\nb\"");
+    escapes(lap_escape_csv, " x", "\" x\"");
+    escapes(lap_escape_csv, "", "");
+    escapes(lap_escape_csv, NULL, "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(markdown),
+        cmocka_unit_test(html),
+        cmocka_unit_test(latex),
+        cmocka_unit_test(csv),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
