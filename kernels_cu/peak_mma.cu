@@ -21,7 +21,7 @@
 #endif
 
 #define MMA(c)                                                                                     \
-    __asm__ volatile("mma.sync.aligned." MMA_TYPE                                                  \
+    asm volatile("mma.sync.aligned." MMA_TYPE                                                  \
                      " {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%4, %4}, {%0, %1, %2, %3};"            \
                      : "+f"(c.x), "+f"(c.y), "+f"(c.z), "+f"(c.w)                                  \
                      : "r"(ones))
