@@ -141,11 +141,11 @@ static void test_impossible_rows(void **state) {
     fake.devices[0].max_alloc_bytes = UINT64_C(80) << 30;
     assert_int_equal(
         run(cmd_run,
-            "--device all --set network:precision=bf16,fp32 --set latency:batch=1048576,1"),
+            "--device all --set network:precision=fp32x3,fp32 --set latency:batch=1048576,1"),
         LAP_EXIT_FAILED);
     json_t *list = rows(4);
-    expect(list, 0, "unsupported", "bf16");
-    expect(list, 1, "unsupported", "bf16");
+    expect(list, 0, "unsupported", "fp32x3");
+    expect(list, 1, "unsupported", "fp32x3");
     expect(list, 2, "failed", "GiB of device memory, the safe share is 64.00 GiB");
     expect(list, 3, "ok", "");
     json_decref(list);
