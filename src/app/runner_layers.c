@@ -78,6 +78,11 @@ static lap_status median(const passes *p, size_t line, lap_optional *out, lap_er
     return LAP_OK;
 }
 
+/* Of a stored activation or weight. */
+static unsigned element_bytes(const lap_case_run *run) {
+    return run->c->precision == LAP_FP16 || run->c->precision == LAP_BF16 ? 2 : 4;
+}
+
 /* Least bytes of a pair: what it reads and writes in all, without the tensor in between. */
 static uint64_t fused_bytes(const lap_case_run *run, int step) {
     const lap_op *op = lap_plan_op(run->plan, step), *partner = lap_plan_partner(run->plan, step);
@@ -87,7 +92,8 @@ static uint64_t fused_bytes(const lap_case_run *run, int step) {
         between = lap_tensor_logical(&partner->out);
     else
         between = lap_tensor_logical(&op->out);
-    return lap_op_bytes(op, n, 4) + lap_op_bytes(partner, n, 4) - 2 * 4 * n * between;
+    unsigned bytes = element_bytes(run);
+    return lap_op_bytes(op, n, bytes) + lap_op_bytes(partner, n, bytes) - 2 * bytes * n * between;
 }
 
 static lap_status add_layer(const passes *p, int step, lap_error *err) {
@@ -95,7 +101,7 @@ static lap_status add_layer(const passes *p, int step, lap_error *err) {
     const lap_op *op = lap_plan_op(run->plan, step), *partner = lap_plan_partner(run->plan, step);
     lap_layer layer = {.macs = lap_op_macs(op),
                        .flops = lap_op_flops(op),
-                       .bytes = lap_op_bytes(op, run->c->batch, 4)};
+                       .bytes = lap_op_bytes(op, run->c->batch, element_bytes(run))};
     if (partner) {
         layer.macs += lap_op_macs(partner);
         layer.flops += lap_op_flops(partner);
