@@ -92,13 +92,15 @@ static void measure(job *j, size_t index) {
                         .options = {.batch = c.batch,
                                     .precision = c.precision,
                                     .naive = kernels == LAP_KERNELS_NAIVE,
-                                    .unfused = kernels == LAP_KERNELS_UNFUSED}};
+                                    .unfused = kernels == LAP_KERNELS_UNFUSED,
+                                    .interrupt = {j->runner.interrupted, NULL}}};
     snprintf(run.label, sizeof run.label, "%s", c.device->selector);
     lap_error err = {0}, closing = {0};
     lap_status status = work_on(&run, &row->pitfalls, &err);
     lap_timing_close(&run.timing);
     lap_plan_free(run.plan);
     free(run.logits);
+    if (status == LAP_E_INTERRUPTED) row->head.verified.has = false; /* half a check is none */
     if (status != LAP_OK) {
         lap_pitfalls_free(&row->pitfalls); /* half of a comparison is none */
         lap_row_fail(&row->head, status, &err);

@@ -195,6 +195,7 @@ sleep 0.2
 kill -INT $pid
 wait $pid
 [ $? = 130 ] || fail "interrupted: no exit status 130"
+says err 'warmlap: stopping; press again to leave at once, without results'
 "$check" stopped.json --keys || fail "interrupted: keys"
 value stopped.json rows.# 3
 value stopped.json rows.0.status ok
@@ -207,6 +208,21 @@ case $("$check" stopped.json rows.1.reason) in
 esac
 value stopped.json rows.1.latency.interrupted true
 value stopped.json rows.1.verified.rerun_same true
+
+# Full verification of a large image takes long; it stops between two layers.
+"$warmlap" verify --device opencl:0:0 --set run:kernels=naive --set verify:images=1 > out 2> err &
+pid=$!
+tries=0
+until grep -q 'batch 1: verifying' err || [ $tries = 600 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+kill -INT $pid
+wait $pid
+[ $? = 130 ] || fail "interrupted while verifying: no exit status 130"
+says out skipped
+grep -Eq 'interrupted (in the .* check of|before its kernels)' out ||
+  { fail "interrupted while verifying: reason"; sed 's/^/  | /' out; }
 
 # ---- places and terminals ------------------------------------------------------------------------
 mkdir readonly && chmod 555 readonly
