@@ -128,6 +128,23 @@ expect 2 "$warmlap" verify $quick --logits kept.json
 [ "$(cat kept.json)" = precious ] || fail "an existing file was changed by --logits"
 expect 2 "$warmlap" run $quick $timing --json nosuch/x.json
 expect 2 "$warmlap" run $quick $timing --json .
+# A folder that only looks writable is found out before anything is measured.
+[ "$(id -u)" != 0 ] || [ ! -d /proc/self ] || {
+  expect 2 "$warmlap" run $quick $timing --json /proc/x.json
+  [ ! -s out ] || fail "/proc/x.json: found out after the run"
+}
+# A document whose name was taken meanwhile is kept beside it.
+(tries=0
+until grep -q 'batch 1: ' err || [ $tries = 300 ]; do
+  sleep 0.05
+  tries=$((tries + 1))
+done
+echo precious > taken.json) &
+expect 1 "$warmlap" run $quick $timing --set latency:max_seconds=60 --set latency:burn_in=0.5 --json taken.json
+wait
+says err "the document is in './taken.json.kept-"
+"$check" taken.json.kept-* --keys || fail "taken.json.kept-*"
+[ "$(cat taken.json)" = precious ] || fail "taken.json was changed"
 
 # Standard output closed, and a reader that goes away: an error, and the files are complete.
 "$warmlap" run $quick $timing --force --json kept.json --csv kept.csv >&- 2> err
