@@ -171,7 +171,18 @@ expect 0 "$warmlap" verify $quick --logits a.npy
 expect 0 "$warmlap" verify $quick --set network:weights=w.safetensors --logits b.npy
 cmp a.npy b.npy || fail "exported weights give other logits"
 [ "$(wc -c < a.npy)" -ge 4128 ] || fail "a.npy holds less than 1000 floats"
-expect 1 "$warmlap" weights --export w.safetensors
+expect 2 "$warmlap" weights --export w.safetensors
+says err "'w.safetensors' exists already"
+expect 2 "$warmlap" weights --export nosuch/w.safetensors
+grep -q '\[' err && fail "weights --export nosuch/w.safetensors: names a call"
+for name in - w.bin .safetensors/; do
+  expect 2 "$warmlap" weights --export $name
+  says err .safetensors
+done
+says err 'ends in .safetensors'
+expect 2 "$warmlap" run $quick --set network:weights=nosuch.safetensors
+says err 'nosuch.safetensors: No such file or directory'
+grep -q '\[' err && fail "a missing file: names a call"
 # poke OFFSET BYTES: four bytes, as printf writes them, over those at OFFSET of w.safetensors.
 poke() {
   printf "$2" | dd of=w.safetensors bs=1 seek="$1" conv=notrunc 2> /dev/null
