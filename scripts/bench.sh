@@ -17,6 +17,6 @@ warmlap=$top/build/src/app/warmlap
 if ! "$warmlap" devices 2>/dev/null | grep -q 'opencl:'; then need pocl-opencl-icd; fi
 
 mkdir -p "$top/results"
-name=$(date -u +%Y%m%dT%H%M%SZ)-$(uname -n | tr -c 'A-Za-z0-9\n' '-')
+name=$(date -u +%Y%m%dT%H%M%SZ)-$(uname -n | tr -c 'A-Za-z0-9\n' '-')-$$
 "$warmlap" run "$@" --json "$top/results/$name.json"
 say "results: results/$name.json"

@@ -21,7 +21,7 @@ if [ -n "${LAP_DEPS:-}" ]; then
   export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$deps
   options+=("-DCMAKE_PREFIX_PATH=$deps/usr" "-DCMAKE_LIBRARY_PATH=$lib" "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,$lib")
 else
-  need "${base_packages[@]}"
+  need "${base_packages[@]}" "${test_packages[@]}"
 fi
 build "$top/build-gpu" "${options[@]}"
 warmlap=$top/build-gpu/src/app/warmlap

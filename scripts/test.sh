@@ -8,9 +8,9 @@ case "${1:-}" in
   -h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;;
 esac
 
-need "${base_packages[@]}" pocl-opencl-icd
+need "${base_packages[@]}" "${test_packages[@]}" pocl-opencl-icd
 want "${checker_packages[@]}"
-check_tools
+check_tools cmocka
 build "$top/build-test" -DLAP_TESTS=ON -DLAP_WERROR=ON
 # ctest leaves a test out only when every -LE names it, so all of them become one.
 exclude=()

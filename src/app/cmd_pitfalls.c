@@ -92,13 +92,15 @@ static void measure(job *j, size_t index) {
                         .options = {.batch = c.batch,
                                     .precision = c.precision,
                                     .naive = kernels == LAP_KERNELS_NAIVE,
-                                    .unfused = kernels == LAP_KERNELS_UNFUSED}};
+                                    .unfused = kernels == LAP_KERNELS_UNFUSED,
+                                    .interrupt = {j->runner.interrupted, NULL}}};
     snprintf(run.label, sizeof run.label, "%s", c.device->selector);
     lap_error err = {0}, closing = {0};
     lap_status status = work_on(&run, &row->pitfalls, &err);
     lap_timing_close(&run.timing);
     lap_plan_free(run.plan);
     free(run.logits);
+    if (status == LAP_E_INTERRUPTED) row->head.verified.has = false; /* half a check is none */
     if (status != LAP_OK) {
         lap_pitfalls_free(&row->pitfalls); /* half of a comparison is none */
         lap_row_fail(&row->head, status, &err);
@@ -122,7 +124,7 @@ static lap_status write_json(const job *j, const char *path, lap_error *err) {
     lap_status status = lap_pitfalls_json(&report, j->rows, j->count, &text, err);
     if (status == LAP_OK)
         status =
-            lap_output_write(path, lap_text_get(&text), text.length, j->config->output.force, err);
+            lap_output_save(path, lap_text_get(&text), text.length, j->config->output.force, err);
     lap_text_free(&text);
     return status;
 }
@@ -163,7 +165,10 @@ static lap_status carry_out(job *j, int *exit_status, lap_error *err) {
     }
     lap_meter_clear(&j->meter);
     if (lap_app_interrupted(NULL)) *exit_status = LAP_EXIT_INTERRUPTED;
-    return print(j, err);
+    lap_status status = print(j, err);
+    /* The configuration was fine; what failed is the run. */
+    if (status != LAP_OK && *exit_status == LAP_EXIT_OK) *exit_status = LAP_EXIT_FAILED;
+    return status;
 }
 
 static void job_free(job *j) {

@@ -138,8 +138,8 @@ static lap_status render(const job *j, const lap_report *report, lap_error *err)
         lap_error detail = {0};
         lap_status status = documents[i].render(report, &text, &detail);
         if (status == LAP_OK)
-            status = lap_output_write(path, lap_text_get(&text), text.length, config->output.force,
-                                      &detail);
+            status = lap_output_save(path, lap_text_get(&text), text.length, config->output.force,
+                                     &detail);
         lap_text_free(&text);
         /* One document that cannot be written must not cost the others. */
         if (status != LAP_OK && worst == LAP_OK) {

@@ -182,7 +182,7 @@ static lap_status print(const options *how, const lap_spans_row *rows, size_t co
         lap_report report = {.host = &host, .started = started};
         status = lap_spans_json(&report, rows, count, &text, err);
         if (status == LAP_OK)
-            status = lap_output_write(how->json, lap_text_get(&text), text.length, how->force, err);
+            status = lap_output_save(how->json, lap_text_get(&text), text.length, how->force, err);
         lap_text_free(&text);
         if (status != LAP_OK || strcmp(how->json, "-") == 0) return status;
     }
@@ -210,7 +210,11 @@ static lap_status carry_out(const options *how, int *exit_status, lap_error *err
         if (one > *exit_status) *exit_status = one;
     }
     if (lap_app_interrupted(NULL)) *exit_status = LAP_EXIT_INTERRUPTED;
-    if (status == LAP_OK) status = print(how, rows, count, err);
+    if (status == LAP_OK) {
+        status = print(how, rows, count, err);
+        /* The command line was fine; what failed is the run. */
+        if (status != LAP_OK && *exit_status == LAP_EXIT_OK) *exit_status = LAP_EXIT_FAILED;
+    }
     for (size_t i = 0; rows && i < count; i++) {
         lap_row_free(&rows[i].head);
         lap_latency_free(&rows[i].cold);

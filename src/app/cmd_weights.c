@@ -3,6 +3,7 @@
 #include "app/commands.h"
 #include "base/text.h"
 #include "net/weights.h"
+#include "report/output.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +46,11 @@ static const char *option_value(int argc, char **argv, int *i, const char *name)
     return argv[++*i];
 }
 
+static bool has_suffix(const char *text, const char *suffix) {
+    size_t n = strlen(text), end = strlen(suffix);
+    return n > end && strcmp(text + n - end, suffix) == 0;
+}
+
 static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
     static const char *const known[] = {"--export", "--seed", "--model", "--force", "--help"};
     *to = (options){.model = "resnet18", .seed = 1};
@@ -72,6 +78,14 @@ static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
     }
     if (!to->path || !to->path[0])
         return LAP_FAIL(err, LAP_E_CONFIG, "--export FILE is needed (see --help)");
+    if (strcmp(to->path, "-") == 0)
+        return LAP_FAIL(err, LAP_E_CONFIG,
+                        "--export -: weights are not written to standard output; expected a file "
+                        "name that ends in .safetensors");
+    /* Under another name they could not be read again. */
+    if (!has_suffix(to->path, ".safetensors"))
+        return LAP_FAIL(err, LAP_E_CONFIG,
+                        "--export %s: expected a file name that ends in .safetensors", to->path);
     return LAP_OK;
 }
 
@@ -98,6 +112,10 @@ int cmd_weights(int argc, char **argv) {
     if (how.help) {
         fputs(usage, stdout);
         return EXIT_OK;
+    }
+    if (lap_output_check(how.path, how.force, &err) != LAP_OK) {
+        complain(&err);
+        return EXIT_USAGE;
     }
     /* The weights do not depend on the image size. */
     lap_net *net;

@@ -30,8 +30,8 @@ int lap_app_exit_status(lap_status status) {
 int lap_app_complain(const lap_error *err) {
     char native[160] = "";
     if (err->call[0])
-        snprintf(native, sizeof native, " [%s: %s (%ld)]", err->call, err->native_name,
-                 err->native);
+        snprintf(native, sizeof native, " [%s: %s (%ld)]", err->call,
+                 err->native_name[0] ? err->native_name : "error", err->native);
     fprintf(stderr, "warmlap: %s%s\n",
             err->message[0] ? err->message : lap_status_name(err->status), native);
     return lap_app_exit_status(err->status);

@@ -48,9 +48,10 @@ lap_status run_prepare(lap_runner *runner, const lap_run_case *c, lap_error *err
     begun = lap_clock_now();
     lap_meter_step(runner->meter, "%s %dx%d: reference in double precision", c->model, c->height,
                    c->width);
-    lap_status status = lap_expected_new(runner->net, runner->weights, input, config->verify.images,
-                                         config->verify.mode == LAP_VERIFY_OFF, lap_meter_progress,
-                                         runner->meter, &runner->expected, err);
+    lap_status status =
+        lap_expected_new(runner->net, runner->weights, input, config->verify.images,
+                         config->verify.mode == LAP_VERIFY_OFF, lap_meter_progress, runner->meter,
+                         &(lap_interrupt){runner->interrupted, NULL}, &runner->expected, err);
     lap_input_free(input);
     runner->reference_s = lap_some(lap_clock_now() - begun);
     if (status != LAP_OK) lap_runner_free(runner);
@@ -325,7 +326,7 @@ lap_status run_setup(lap_case_run *run, lap_error *err) {
     bool captured;
     LAP_TRY(lap_plan_capture(run->plan, &captured, err));
     lap_status status = verify(run, err);
-    copy_report(run);
+    if (status != LAP_E_INTERRUPTED) copy_report(run); /* half a check is none */
     LAP_TRY(status);
     return write_logits(run, err);
 }
@@ -357,7 +358,8 @@ void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_
                                       .precision = c->precision,
                                       .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE,
                                       .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED,
-                                      .exclude = runner->config->run.exclude}};
+                                      .exclude = runner->config->run.exclude,
+                                      .interrupt = {runner->interrupted, NULL}}};
     if (runner->config->run.kernels == LAP_KERNELS_TUNED && runner->tuned) {
         run->options.chooser = lap_tune_store_choose;
         run->options.chooser_context = runner->tuned;

@@ -47,10 +47,10 @@ typedef struct lap_expected {
 
 /* Read (or generate) the first count images of input (fewer when the file has fewer distinct ones)
  * and compute their reference logits, double. images_only leaves logits NULL (nothing will be
- * checked). */
+ * checked). interrupt is asked before each image; NULL: never. */
 lap_status lap_expected_new(const lap_net *net, const lap_weights *weights, const lap_input *input,
                             size_t count, bool images_only, lap_progress progress, void *context,
-                            lap_expected *out, lap_error *err);
+                            const lap_interrupt *interrupt, lap_expected *out, lap_error *err);
 void lap_expected_free(lap_expected *expected);
 
 /* Limit on the relative L2 error of the logits for a precision. */
@@ -58,7 +58,8 @@ double lap_check_limit(lap_precision precision);
 
 /* Exact and real checks of every op (as mode says), with rows and parameters chosen as for
  * options->batch. Returns LAP_E_VERIFY when something is wrong (report says what), another status
- * when the device failed. image: one NCHW image for the real check. */
+ * when the device failed, LAP_E_INTERRUPTED when options->interrupt says so between two steps.
+ * image: one NCHW image for the real check. */
 lap_status lap_check_layers(lap_session *session, const lap_net *net, const lap_weights *weights,
                             const lap_plan_options *options, const float *image,
                             lap_check_mode mode, lap_progress progress, void *context,

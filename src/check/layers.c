@@ -373,6 +373,9 @@ static lap_status check_all(const layer_run *run, lap_error *err) {
     int steps = lap_plan_step_count(run->plan);
     int *passed = run->exact ? &run->report->exact_layers : &run->report->real_layers;
     for (int i = 0; i < steps; i++) {
+        if (lap_plan_interrupted(run->plan))
+            return LAP_FAIL(err, LAP_E_INTERRUPTED, "interrupted in the %s check of layer %d of %d",
+                            run->exact ? "exact" : "real", i + 1, steps);
         if (run->only >= 0 && run->only != i) {
             /* Not checked, but it makes what the checked step reads. */
             if (!run->exact) LAP_TRY(lap_plan_run_step(run->plan, i, err));

@@ -26,7 +26,7 @@ double lap_check_limit(lap_precision precision) {
 
 lap_status lap_expected_new(const lap_net *net, const lap_weights *weights, const lap_input *input,
                             size_t count, bool images_only, lap_progress progress, void *context,
-                            lap_expected *out, lap_error *err) {
+                            const lap_interrupt *interrupt, lap_expected *out, lap_error *err) {
     *out = (lap_expected){.classes = net->classes};
     uint64_t distinct = lap_input_distinct(input);
     out->count = distinct < count ? (size_t)distinct : count;
@@ -40,7 +40,10 @@ lap_status lap_expected_new(const lap_net *net, const lap_weights *weights, cons
             : LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu reference images", out->count);
     for (size_t i = 0; i < out->count && status == LAP_OK; i++) {
         if (progress) progress(context, "reference", i, out->count);
-        status = lap_input_image(input, i, out->images + i * image, err);
+        if (interrupt && interrupt->asked && interrupt->asked(interrupt->context))
+            status = LAP_FAIL(err, LAP_E_INTERRUPTED, "interrupted after %zu of %zu references", i,
+                              out->count);
+        if (status == LAP_OK) status = lap_input_image(input, i, out->images + i * image, err);
         if (status == LAP_OK && !images_only)
             status = lap_ref_forward(net, weights, out->images + i * image,
                                      out->logits + i * classes, err);
@@ -95,10 +98,16 @@ static lap_status compare_all(const float *got, const lap_net *net, const lap_ex
     return fail(report, "logits", err);
 }
 
+static lap_status not_interrupted(const lap_plan *plan, lap_error *err) {
+    if (!lap_plan_interrupted(plan)) return LAP_OK;
+    return LAP_FAIL(err, LAP_E_INTERRUPTED, "interrupted in the check of the logits");
+}
+
 static lap_status check_run(lap_plan *plan, const lap_net *net, const lap_expected *expected,
                             uint64_t batch, float *first, float *second, lap_check_report *report,
                             lap_error *err) {
     size_t bytes = (size_t)batch * (size_t)net->classes * sizeof *first;
+    LAP_TRY(not_interrupted(plan, err));
     LAP_TRY(run_poisoned(plan, net, first, err));
     LAP_TRY(compare_all(first, net, expected, batch, report, err));
     lap_error detail = {0};
@@ -111,6 +120,7 @@ static lap_status check_run(lap_plan *plan, const lap_net *net, const lap_expect
         if (err) *err = detail;
         return status;
     }
+    LAP_TRY(not_interrupted(plan, err));
     LAP_TRY(run_poisoned(plan, net, second, err));
     if (memcmp(first, second, bytes) != 0) {
         snprintf(report->detail, sizeof report->detail,

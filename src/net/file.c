@@ -8,12 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static lap_status errno_fail(lap_error *err, const char *path, const char *call) {
+static lap_status errno_fail(lap_error *err, const char *path) {
     int code = errno;
     char text[128];
     /* The GNU strerror_r returns the text; the file names _GNU_SOURCE for the whole project. */
-    const char *why = strerror_r(code, text, sizeof text);
-    return LAP_FAIL_NATIVE(err, LAP_E_IO, call, code, "", "%s: %s", path, why);
+    return LAP_FAIL(err, LAP_E_IO, "%s: %s", path, strerror_r(code, text, sizeof text));
 }
 
 lap_status lap_file_open(const char *path, int *fd, uint64_t *size, lap_error *err) {
@@ -21,10 +20,10 @@ lap_status lap_file_open(const char *path, int *fd, uint64_t *size, lap_error *e
     *size = 0;
     /* O_NONBLOCK: opening a pipe must not wait for a writer. */
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (opened < 0) return errno_fail(err, path, "open");
+    if (opened < 0) return errno_fail(err, path);
     struct stat st;
     if (fstat(opened, &st) != 0) {
-        lap_status status = errno_fail(err, path, "fstat");
+        lap_status status = errno_fail(err, path);
         close(opened);
         return status;
     }
@@ -50,7 +49,7 @@ lap_status lap_file_read(int fd, const char *path, uint64_t offset, void *out, s
     while (n > 0) {
         ssize_t got = pread(fd, p, n, (off_t)offset);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return errno_fail(err, path, "pread");
+        if (got < 0) return errno_fail(err, path);
         if (got == 0)
             return LAP_FAIL(err, LAP_E_IO,
                             "%s: ends at byte %llu: it became shorter while being "
@@ -68,10 +67,10 @@ lap_status lap_file_create(const char *path, bool force, FILE **out, lap_error *
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0666);
     if (fd < 0 && errno == EEXIST)
         return LAP_FAIL(err, LAP_E_IO, "%s: exists already: use --force to overwrite it", path);
-    if (fd < 0) return errno_fail(err, path, "open");
+    if (fd < 0) return errno_fail(err, path);
     *out = fdopen(fd, "wb");
     if (*out) return LAP_OK;
-    lap_status status = errno_fail(err, path, "fdopen");
+    lap_status status = errno_fail(err, path);
     close(fd);
     return status;
 }
@@ -79,11 +78,11 @@ lap_status lap_file_create(const char *path, bool force, FILE **out, lap_error *
 lap_status lap_file_write(FILE *file, const char *path, const void *data, size_t n,
                           lap_error *err) {
     if (fwrite(data, 1, n, file) == n) return LAP_OK;
-    return errno_fail(err, path, "write");
+    return errno_fail(err, path);
 }
 
 lap_status lap_file_finish(const char *path, FILE *file, lap_status status, lap_error *err) {
-    if (fclose(file) != 0 && status == LAP_OK) status = errno_fail(err, path, "close");
+    if (fclose(file) != 0 && status == LAP_OK) status = errno_fail(err, path);
     if (status == LAP_OK) return LAP_OK;
     struct stat st;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) unlink(path);

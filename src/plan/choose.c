@@ -45,6 +45,8 @@ static lap_status build_stage(lap_plan *plan, plan_step *step, int index, lap_er
 }
 
 static lap_status build_row(lap_plan *plan, plan_step *step, lap_error *err) {
+    if (lap_plan_interrupted(plan))
+        return LAP_FAIL(err, LAP_E_INTERRUPTED, "interrupted before its kernels were built");
     for (int i = 0; i < step->row->stage_count; i++) {
         step->launches[i].kind = step->row->stages[i].kind;
         if (step->row->stages[i].kind == LAP_STAGE_KERNEL) LAP_TRY(build_stage(plan, step, i, err));

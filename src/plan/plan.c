@@ -372,6 +372,11 @@ lap_status lap_plan_capture(lap_plan *plan, bool *captured, lap_error *err) {
 
 /* ---- looking inside ------------------------------------------------------------------------- */
 
+bool lap_plan_interrupted(const lap_plan *plan) {
+    const lap_interrupt *interrupt = &plan->options.interrupt;
+    return interrupt->asked && interrupt->asked(interrupt->context);
+}
+
 int lap_plan_step_count(const lap_plan *plan) {
     return plan->step_count;
 }

@@ -35,6 +35,12 @@ lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_
  * build or fit is passed over like any other row. */
 typedef const lap_kernel_row *(*lap_chooser)(void *context, lap_case *c);
 
+/* Asked between the steps of long work: true ends it with LAP_E_INTERRUPTED. Zero: never. */
+typedef struct lap_interrupt {
+    bool (*asked)(void *context);
+    void *context;
+} lap_interrupt;
+
 typedef struct lap_plan_options {
     uint64_t batch;
     uint64_t chosen_for; /* choose rows and parameters as for this batch; 0: batch itself */
@@ -46,6 +52,7 @@ typedef struct lap_plan_options {
     bool no_reuse;       /* every tensor keeps its own memory (layer checks need it) */
     lap_chooser chooser; /* NULL for none; not asked for naive plans */
     void *chooser_context;
+    lap_interrupt interrupt; /* of kernel builds and of checks with the plan */
 } lap_plan_options;
 
 typedef struct lap_plan lap_plan;
@@ -84,6 +91,8 @@ lap_status lap_plan_logits(lap_plan *plan, float *logits, lap_error *err);
 
 /* Steps for checks and layer tables: one per op, or per pair of ops that one row computes. */
 int lap_plan_step_count(const lap_plan *plan);
+/* Somebody asked to stop (options.interrupt). */
+bool lap_plan_interrupted(const lap_plan *plan);
 const lap_op *lap_plan_op(const lap_plan *plan, int step);
 lap_fusion lap_plan_fusion(const lap_plan *plan, int step);
 const lap_op *lap_plan_partner(const lap_plan *plan, int step); /* NULL without fusion */

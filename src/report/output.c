@@ -44,8 +44,7 @@ static lap_status refuse(const char *path, lap_error *err) {
                     path);
 }
 
-lap_status lap_output_check(const char *path, bool force, lap_error *err) {
-    if (strcmp(path, "-") == 0) return LAP_OK;
+static lap_status check_place(const char *path, bool force, lap_error *err) {
     if (!path[0])
         return LAP_FAIL(err, LAP_E_IO, "output '': a file name, or - for standard output");
     mode_t mode;
@@ -133,6 +132,28 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
+/* Some folders look writable and are not (/proc, a full disk): the only proof is to do it. */
+static lap_status try_file(const char *path, lap_error *err) {
+    char temporary[PATH_SIZE];
+    int fd = open_temporary(path, temporary, sizeof temporary);
+    if (fd < 0) return io_error(err, "cannot create a file beside", path, errno);
+    close(fd);
+    unlink(temporary);
+    return LAP_OK;
+}
+
+lap_status lap_output_check(const char *path, bool force, lap_error *err) {
+    if (strcmp(path, "-") == 0) return LAP_OK;
+    LAP_TRY(check_place(path, force, err));
+    mode_t mode;
+    kind k = kind_of(path, &mode);
+    if (k == STREAM) return LAP_OK;
+    char *real = k == REGULAR ? realpath(path, NULL) : NULL;
+    lap_status status = try_file(real ? real : path, err);
+    free(real);
+    return status;
+}
+
 static lap_status write_file(const char *path, const char *data, size_t length, bool force,
                              lap_error *err) {
     char temporary[PATH_SIZE];
@@ -153,7 +174,7 @@ static lap_status write_file(const char *path, const char *data, size_t length, 
 lap_status lap_output_write(const char *path, const char *data, size_t length, bool force,
                             lap_error *err) {
     if (strcmp(path, "-") == 0) return write_stdout(data, length, err);
-    LAP_TRY(lap_output_check(path, force, err));
+    LAP_TRY(check_place(path, force, err));
     mode_t mode;
     kind k = kind_of(path, &mode);
     if (k == STREAM) return write_stream(path, data, length, err);
@@ -162,4 +183,46 @@ lap_status lap_output_write(const char *path, const char *data, size_t length, b
     lap_status status = write_file(real ? real : path, data, length, force, err);
     free(real);
     return status;
+}
+
+/* ---- what must not be lost ------------------------------------------------------------------ */
+
+/* A new file in folder, named after path; its own path in kept. */
+static bool keep_in(const char *folder, const char *path, const char *data, size_t length,
+                    char *kept, size_t size) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        int n = snprintf(kept, size, "%s/%s.kept-%ld-%u", folder, *name ? name : "warmlap",
+                         (long)getpid(), attempt);
+        if (n < 0 || (size_t)n >= size) return false;
+        lap_error detail = {0};
+        if (access(kept, F_OK) == 0) continue;
+        return write_file(kept, data, length, false, &detail) == LAP_OK;
+    }
+    return false;
+}
+
+lap_status lap_output_save(const char *path, const char *data, size_t length, bool force,
+                           lap_error *err) {
+    lap_error detail = {0};
+    lap_status status = lap_output_write(path, data, length, force, &detail);
+    if (status == LAP_OK) return status;
+    mode_t mode;
+    char beside[PATH_SIZE], kept[PATH_SIZE];
+    const char *temporary = getenv("TMPDIR");
+    bool done = false;
+    if (strcmp(path, "-") != 0) {
+        if (kind_of(path, &mode) != STREAM && folder_of(path, beside, sizeof beside))
+            done = keep_in(beside, path, data, length, kept, sizeof kept);
+        if (!done && temporary && *temporary)
+            done = keep_in(temporary, path, data, length, kept, sizeof kept);
+        if (!done) done = keep_in("/tmp", path, data, length, kept, sizeof kept);
+    }
+    if (!done) {
+        if (err) *err = detail;
+        return status;
+    }
+    return LAP_FAIL(err, LAP_E_IO, "%.700s; the document is in '%.700s' instead", detail.message,
+                    kept);
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 /* Can path be written later? For checking before a long run: "-" always; LAP_E_IO when the file
- * exists and force is not set, the folder does not exist or is not writable, or path is a folder.
+ * exists and force is not set, path is a folder, or no file can be made beside it, which is tried.
  */
 lap_status lap_output_check(const char *path, bool force, lap_error *err);
 
@@ -19,5 +19,11 @@ lap_status lap_output_check(const char *path, bool force, lap_error *err);
  * Error: LAP_E_IO. */
 lap_status lap_output_write(const char *path, const char *data, size_t length, bool force,
                             lap_error *err);
+
+/* The same for what took long to make: a document that cannot be written is kept in a new file
+ * beside path, or in TMPDIR or /tmp. Still an error, LAP_E_IO, whose message says where it is.
+ * Standard output has no such file. */
+lap_status lap_output_save(const char *path, const char *data, size_t length, bool force,
+                           lap_error *err);
 
 #endif

@@ -128,6 +128,23 @@ expect 2 "$warmlap" verify $quick --logits kept.json
 [ "$(cat kept.json)" = precious ] || fail "an existing file was changed by --logits"
 expect 2 "$warmlap" run $quick $timing --json nosuch/x.json
 expect 2 "$warmlap" run $quick $timing --json .
+# A folder that only looks writable is found out before anything is measured.
+[ "$(id -u)" != 0 ] || [ ! -d /proc/self ] || {
+  expect 2 "$warmlap" run $quick $timing --json /proc/x.json
+  [ ! -s out ] || fail "/proc/x.json: found out after the run"
+}
+# A document whose name was taken meanwhile is kept beside it.
+(tries=0
+until grep -q 'batch 1: ' err || [ $tries = 300 ]; do
+  sleep 0.05
+  tries=$((tries + 1))
+done
+echo precious > taken.json) &
+expect 1 "$warmlap" run $quick $timing --set latency:max_seconds=60 --set latency:burn_in=0.5 --json taken.json
+wait
+says err "the document is in './taken.json.kept-"
+"$check" taken.json.kept-* --keys || fail "taken.json.kept-*"
+[ "$(cat taken.json)" = precious ] || fail "taken.json was changed"
 
 # Standard output closed, and a reader that goes away: an error, and the files are complete.
 "$warmlap" run $quick $timing --force --json kept.json --csv kept.csv >&- 2> err
@@ -154,7 +171,18 @@ expect 0 "$warmlap" verify $quick --logits a.npy
 expect 0 "$warmlap" verify $quick --set network:weights=w.safetensors --logits b.npy
 cmp a.npy b.npy || fail "exported weights give other logits"
 [ "$(wc -c < a.npy)" -ge 4128 ] || fail "a.npy holds less than 1000 floats"
-expect 1 "$warmlap" weights --export w.safetensors
+expect 2 "$warmlap" weights --export w.safetensors
+says err "'w.safetensors' exists already"
+expect 2 "$warmlap" weights --export nosuch/w.safetensors
+grep -q '\[' err && fail "weights --export nosuch/w.safetensors: names a call"
+for name in - w.bin .safetensors/; do
+  expect 2 "$warmlap" weights --export $name
+  says err .safetensors
+done
+says err 'ends in .safetensors'
+expect 2 "$warmlap" run $quick --set network:weights=nosuch.safetensors
+says err 'nosuch.safetensors: No such file or directory'
+grep -q '\[' err && fail "a missing file: names a call"
 # poke OFFSET BYTES: four bytes, as printf writes them, over those at OFFSET of w.safetensors.
 poke() {
   printf "$2" | dd of=w.safetensors bs=1 seek="$1" conv=notrunc 2> /dev/null
@@ -195,6 +223,7 @@ sleep 0.2
 kill -INT $pid
 wait $pid
 [ $? = 130 ] || fail "interrupted: no exit status 130"
+says err 'warmlap: stopping; press again to leave at once, without results'
 "$check" stopped.json --keys || fail "interrupted: keys"
 value stopped.json rows.# 3
 value stopped.json rows.0.status ok
@@ -207,6 +236,21 @@ case $("$check" stopped.json rows.1.reason) in
 esac
 value stopped.json rows.1.latency.interrupted true
 value stopped.json rows.1.verified.rerun_same true
+
+# Full verification of a large image takes long; it stops between two layers.
+"$warmlap" verify --device opencl:0:0 --set run:kernels=naive --set verify:images=1 > out 2> err &
+pid=$!
+tries=0
+until grep -q 'batch 1: verifying' err || [ $tries = 600 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+kill -INT $pid
+wait $pid
+[ $? = 130 ] || fail "interrupted while verifying: no exit status 130"
+says out skipped
+grep -Eq 'interrupted (in the .* check of|before its kernels)' out ||
+  { fail "interrupted while verifying: reason"; sed 's/^/  | /' out; }
 
 # ---- places and terminals ------------------------------------------------------------------------
 mkdir readonly && chmod 555 readonly

@@ -275,6 +275,56 @@ static void test_unchanged(void **state) {
         }
 }
 
+static int asks_left;
+
+static bool stop_later(void *context) {
+    (void)context;
+    return asks_left-- <= 0;
+}
+
+/* Stopped wherever it asks, at least once a layer; nothing is called wrong and nothing leaks. */
+static void test_interrupted(void **state) {
+    rig *r = *state;
+    r->options.interrupt.asked = stop_later;
+    lap_check_report report;
+    lap_error err;
+    int asked = 0;
+    for (;; asked++) {
+        asks_left = asked;
+        lap_status status = layers(r, LAP_CHECK_FULL, &report, &err);
+        assert_string_equal(report.first_wrong, "");
+        if (status == LAP_OK) break;
+        assert_int_equal(status, LAP_E_INTERRUPTED);
+        assert_non_null(strstr(err.message, "interrupted"));
+    }
+    assert_true(asked >= 4 * TINY_OPS); /* the kernels and the check of each layer, twice */
+    /* The logits: asked before each of the two runs, the plan being made already. */
+    lap_plan *plan = NULL;
+    float *logits = NULL;
+    asks_left = 1000;
+    assert_int_equal(logits_of(r, &plan, &logits, &report, &err), LAP_OK);
+    free(logits);
+    for (asked = 0; asked < 2; asked++) {
+        asks_left = asked;
+        assert_int_equal(lap_check_logits(plan, r->net, &r->expected, r->options.batch, LAP_FP32,
+                                          &logits, &report, &err),
+                         LAP_E_INTERRUPTED);
+        assert_null(logits);
+        assert_false(report.passed);
+    }
+    lap_plan_free(plan);
+    asks_left = 1;
+    lap_expected expected;
+    lap_input *input;
+    const lap_tensor *in = &r->net->tensors[0];
+    assert_int_equal(lap_input_open("synthetic:1", in->c, in->h, in->w, &input, NULL), LAP_OK);
+    assert_int_equal(lap_expected_new(r->net, r->weights, input, 2, false, NULL, NULL,
+                                      &r->options.interrupt, &expected, &err),
+                     LAP_E_INTERRUPTED);
+    assert_null(expected.images);
+    lap_input_free(input);
+}
+
 int main(void) {
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -287,6 +337,7 @@ int main(void) {
         RIG_TEST(test_infinite_activations),
         RIG_TEST(test_nan_weights),
         RIG_TEST(test_unchanged),
+        RIG_TEST(test_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

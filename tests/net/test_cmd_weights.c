@@ -40,7 +40,7 @@ static void usage_errors(void **state) {
 static void writes_once(void **state) {
     (void)state;
     assert_int_equal(RUN("--export", path, "--seed", "5"), 0);
-    assert_int_equal(RUN("--export", path), 1); /* exists */
+    assert_int_equal(RUN("--export", path), 2); /* exists */
     lap_error err = {0};
     lap_net *net;
     lap_weights *read, *made;
@@ -52,7 +52,9 @@ static void writes_once(void **state) {
     lap_weights_free(made);
     lap_net_free(net);
     assert_int_equal(RUN("--force", "--export", path), 0);
-    assert_int_equal(RUN("--export", LAP_TEST_TMP "/no/such/folder/x"), 1);
+    assert_int_equal(RUN("--export", LAP_TEST_TMP "/no/such/folder/x.safetensors"), 2);
+    assert_int_equal(RUN("--export", LAP_TEST_TMP "/weights.bin"), 2);
+    assert_int_equal(RUN("--export", "-"), 2);
     unlink(path);
 }
 

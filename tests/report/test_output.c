@@ -115,11 +115,61 @@ static void unwritable_places(void **state) {
     }
     assert_int_equal(lap_output_check("", true, &err), LAP_E_IO);
     assert_int_equal(write_text("/proc/warmlap.json", "x", true, &err), LAP_E_IO);
+    assert_int_equal(lap_output_check("/proc/warmlap.json", true, &err), LAP_E_IO);
     char name[400];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     assert_int_equal(write_text(in_folder(name), "x", false, &err), LAP_E_IO);
     assert_int_equal(entries(), 1);
+}
+
+/* The path between quotes after "is in". */
+static void kept_path(const lap_error *err, char *path, size_t size) {
+    const char *start = strstr(err->message, "the document is in '");
+    assert_non_null(start);
+    start += strlen("the document is in '");
+    snprintf(path, size, "%.*s", (int)strcspn(start, "'"), start);
+}
+
+static void what_was_measured_is_kept(void **state) {
+    (void)state;
+    lap_error err = {0};
+    char kept[1024], second[1024];
+    assert_int_equal(lap_output_save(in_folder("a"), "one", 3, false, &err), LAP_OK);
+    assert_int_equal(entries(), 1);
+    assert_int_equal(lap_output_save(in_folder("a"), "two", 3, false, &err), LAP_E_IO);
+    assert_non_null(strstr(err.message, "exists already"));
+    kept_path(&err, kept, sizeof kept);
+    assert_ptr_equal(strstr(kept, in_folder("a.kept-")), kept);
+    assert_holds(kept, "two");
+    assert_int_equal(lap_output_save(in_folder("a"), "six", 3, false, &err), LAP_E_IO);
+    kept_path(&err, second, sizeof second);
+    assert_holds(kept, "two");
+    assert_holds(second, "six");
+    assert_holds(in_folder("a"), "one");
+    assert_int_equal(entries(), 3);
+
+    /* A folder that is no longer there, and a device: TMPDIR, or /tmp where it is none. */
+    const char *old = getenv("TMPDIR");
+    char *before = old ? strdup(old) : NULL;
+    const char *const paths[] = {"/no/such/b.json", "/proc/b.json"};
+    for (size_t i = 0; i < 2; i++) {
+        setenv("TMPDIR", folder, 1);
+        assert_int_equal(lap_output_save(paths[i], "six", 3, true, &err), LAP_E_IO);
+        kept_path(&err, kept, sizeof kept);
+        assert_ptr_equal(strstr(kept, in_folder("b.json.kept-")), kept);
+        assert_holds(kept, "six");
+    }
+    setenv("TMPDIR", "/no/such/folder", 1);
+    assert_int_equal(lap_output_save("/no/such/b.json", "six", 3, true, &err), LAP_E_IO);
+    kept_path(&err, kept, sizeof kept);
+    assert_ptr_equal(strstr(kept, "/tmp/b.json.kept-"), kept);
+    assert_int_equal(unlink(kept), 0);
+    if (before)
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    free(before);
 }
 
 static void a_full_disk_is_an_error(void **state) {
@@ -161,6 +211,7 @@ int main(void) {
         in_new_folder(refuses_to_overwrite),
         in_new_folder(through_a_link),
         in_new_folder(unwritable_places),
+        in_new_folder(what_was_measured_is_kept),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(devices_are_written_in_place),
         in_new_folder(dash_is_standard_output),

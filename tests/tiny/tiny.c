@@ -92,7 +92,7 @@ void tiny_expected(const lap_net *net, const lap_weights *weights, size_t count,
     lap_input *input = NULL;
     const lap_tensor *in = &net->tensors[0];
     if (lap_input_open("synthetic:1", in->c, in->h, in->w, &input, NULL) != LAP_OK) abort();
-    if (lap_expected_new(net, weights, input, count, false, NULL, NULL, out, NULL) != LAP_OK)
+    if (lap_expected_new(net, weights, input, count, false, NULL, NULL, NULL, out, NULL) != LAP_OK)
         abort();
     lap_input_free(input);
 }
