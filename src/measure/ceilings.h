@@ -20,17 +20,17 @@ typedef struct lap_ceilings {
     lap_optional memory_bytes_per_s;    /* copying, bytes read and written, far beyond all caches */
     lap_optional cache_bytes_per_s;     /* the same within half the last-level cache */
     uint64_t memory_bytes, cache_bytes; /* read and written by one pass of each copy */
-    bool stored;                        /* read from the disk cache, not measured now */
-    char reason[512];                   /* what is absent and why; "" if nothing is */
+    bool stored;      /* at least one value is an earlier, better measurement from the disk */
+    char reason[512]; /* what is absent and why; "" if nothing is */
 } lap_ceilings;
 
 /* Measure on an idle queue; takes about a second. Absent values are no error. Errors: LAP_E_DEVICE,
  * LAP_E_NOMEM. */
 lap_status lap_ceilings_measure(lap_queue *queue, lap_ceilings *out, lap_error *err);
 
-/* From the file for this device, driver, toolchain and these kernels in folder, else measured and
- * stored there. folder may be NULL: measured, not stored. That the file cannot be read or written
- * is no error; it is measured again then. */
+/* Measured, and of each value the best that was ever seen for this device, driver, toolchain and
+ * these kernels, kept in a file in folder: a busy machine measures too little. folder may be NULL:
+ * nothing is kept. That the file cannot be read or written is no error. */
 lap_status lap_ceilings_get(lap_queue *queue, const char *folder, lap_ceilings *out,
                             lap_error *err);
 

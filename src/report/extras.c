@@ -50,7 +50,7 @@ void lap_report_ceilings(const lap_row *row, const lap_style *style, lap_text *o
     if (!c->has) return;
     line = (lap_text){0};
     lap_text_add(&line, "Roof: share of the least time that the ceilings allow. Measured ceilings");
-    lap_text_add(&line, c->stored ? " (stored earlier for this driver): " : ": ");
+    lap_text_add(&line, c->stored ? " (the best that was seen with this driver): " : ": ");
     for (int p = 0; p < LAP_PRECISION_COUNT; p++) {
         if (!c->flops_per_s[p].has) continue;
         add_si(&line, c->flops_per_s[p], "FLOP/s ");
