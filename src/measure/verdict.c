@@ -107,6 +107,13 @@ static bool noisy(lap_row *row) {
                                  "fix the clocks";
     double median = s->p50.value;
     double half = s->p50_ci.has ? (s->p50_ci.high - s->p50_ci.low) / 2 : 0;
+    if (half > median) {
+        /* A share of the median above one says less than the ends. */
+        give(row, LAP_VERDICT_NOISY, advice,
+             "the median may be anything from %.4g to %.4g ms (95 %% interval)",
+             s->p50_ci.low * 1e3, s->p50_ci.high * 1e3);
+        return true;
+    }
     if (half > WIDE_INTERVAL * median) {
         give(row, LAP_VERDICT_NOISY, advice,
              "the median is known to +-%.1f %% only (95 %% interval)", half / median * 100);

@@ -84,6 +84,29 @@ static void add_title(const lap_report *report, lap_sheet *sheet, lap_text *out)
     if (any) lap_text_add(out, "\n");
 }
 
+static unsigned modes_of(const lap_report *report) {
+    unsigned modes = 0;
+    for (size_t i = 0; i < report->row_count; i++)
+        modes |= report->rows[i].modes;
+    return modes;
+}
+
+/* Where nothing was to be timed, no columns of times. */
+static void hide_times(const lap_report *report, lap_sheet *sheet) {
+    static const size_t columns[] = {COL_LATENCY, COL_FPS, COL_THROUGHPUT, COL_FLOPS, COL_VERDICT};
+    if (modes_of(report) != LAP_MODE_VERIFY) return;
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        lap_sheet_hide(sheet, columns[i]);
+}
+
+static void add_legend(const lap_report *report, const lap_style *style, lap_text *out) {
+    if (modes_of(report) & LAP_MODE_LATENCY)
+        lap_line_wrap(out,
+                      style->utf8 ? "Latency: median ± standard deviation. FPS: batch / mean."
+                                  : "Latency: median +- standard deviation. FPS: batch / mean.",
+                      4, style->width);
+}
+
 static void add_wrapped(lap_text *out, const char *first, const char *text, size_t indent,
                         const lap_style *style) {
     lap_text clean = {0};
@@ -139,6 +162,7 @@ lap_status lap_report_table(const lap_report *report, const lap_style *style, la
     }
     lap_sheet *sheet = lap_sheet_new(result_columns, COL_COUNT);
     add_title(report, sheet, out);
+    hide_times(report, sheet);
     for (size_t i = 0; i < report->row_count; i++) {
         lap_cells c;
         const char *cells[COL_COUNT];
@@ -153,6 +177,7 @@ lap_status lap_report_table(const lap_report *report, const lap_style *style, la
     lap_status status = lap_sheet_print(sheet, style, out, err);
     lap_sheet_free(sheet);
     LAP_TRY(status);
+    add_legend(report, style, out);
     add_remarks(report, style, out);
     add_sentences(report, style, out);
     if (out->failed) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table");

@@ -179,6 +179,32 @@ static void one_sentence_a_route(void **state) {
     sample_rows_free(s);
 }
 
+/* What the columns mean; and none of times where nothing was timed. */
+static void columns_fit_the_modes(void **state) {
+    (void)state;
+    static const char legend[] = "\nLatency: median +- standard deviation. FPS: batch / mean.\n";
+    static const char *const timed[] = {"Latency", "FPS", "Img/s", "FLOP/s", "Verdict"};
+    sample_rows *s = sample_rows_new();
+    s->report.row_count = 1;
+    lap_text text = {0};
+    const char *p = render(&s->report, NULL, &text);
+    assert_non_null(strstr(p, legend));
+    lap_text_free(&text);
+    unsigned modes = s->rows[0].modes;
+    s->rows[0].modes = LAP_MODE_VERIFY;
+    p = render(&s->report, NULL, &text);
+    const char *end = strstr(p, "\n\n"); /* of the table */
+    assert_non_null(end);
+    for (size_t i = 0; i < sizeof timed / sizeof timed[0]; i++) {
+        const char *at = strstr(p, timed[i]);
+        if (at && at < end) fail_msg("%s in %s", timed[i], p);
+    }
+    assert_non_null(strstr(p, "Verified"));
+    lap_text_free(&text);
+    s->rows[0].modes = modes;
+    sample_rows_free(s);
+}
+
 static void no_rows(void **state) {
     (void)state;
     lap_text text = {0};
@@ -223,6 +249,7 @@ int main(void) {
         cmocka_unit_test(zero_times_are_not_divided_by),
         cmocka_unit_test(sentences),
         cmocka_unit_test(one_sentence_a_route),
+        cmocka_unit_test(columns_fit_the_modes),
         cmocka_unit_test(no_rows),
         cmocka_unit_test(layer_table),
     };
