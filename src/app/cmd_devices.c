@@ -259,10 +259,11 @@ static int print_json(const lap_device_list *list) {
 
 static const char help[] =
     "Usage: warmlap devices [--json]\n\n"
-    "Lists every device of every backend with its selector, driver, compiler, memory, limits and\n"
-    "the precisions it can run. One physical device reached through two interfaces is one entry\n"
-    "with two routes. What could not be listed is named with the reason.\n\n"
-    "  --json      print one JSON document (schema warmlap-devices/1) and nothing else\n"
+    "Lists every device of every backend with its selector, driver, compiler, memory,\n"
+    "limits and the precisions it can run. One physical device reached through two\n"
+    "interfaces is one entry with two routes. What could not be listed is named with\n"
+    "the reason.\n\n"
+    "  --json      print one JSON document (warmlap-devices/1) and nothing else\n"
     "  -h, --help  print this text\n\n"
     "Exit status: 0 ok, 2 wrong usage, 3 no device at all.\n";
 

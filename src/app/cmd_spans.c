@@ -15,20 +15,25 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "Usage: warmlap spans [--size AxBxC] [--repeats N] [--warmup N] [--device SEL] [--json FILE]\n"
+    "Usage: warmlap spans [--size AxBxC] [--repeats N] [--warmup N] [--device SEL]\n"
+    "                     [--json FILE] [--force]\n"
     "\n"
-    "Times mul, add, sin and cos over two float tensors and prints, for every repeat, the spans\n"
-    "B-A (submission), C-A (wall) and E-D (device), without and with warm-up side by side, and\n"
-    "what each span is fit for. The results are verified.\n"
+    "Times mul, add, sin and cos over two float tensors and prints, for every repeat,\n"
+    "the spans B-A (submission), C-A (wall) and E-D (device), without and with\n"
+    "warm-up side by side, and what each span is fit for. The results are verified.\n"
     "\n"
-    "  --size AxBxC   of the tensors (default 512x512x512, three of 512 MiB on the device)\n"
+    "  --size AxBxC   of the tensors (default 512x512x512, three of 512 MiB on the\n"
+    "                 device)\n"
     "  --repeats N    timed repeats, 1 to 100000 (default 10)\n"
-    "  --warmup N     runs before the warm side's repeats, 0 to 100000 (default 5); the cold side\n"
-    "                 has none\n"
+    "  --warmup N     runs before the warm side's repeats, 0 to 100000 (default 5);\n"
+    "                 the cold side has none\n"
     "  --device SEL   devices to use (default auto), see `warmlap devices`\n"
     "  --json FILE    write the spans as JSON; - is standard output\n"
     "  --force        overwrite a result file that exists already\n"
-    "  --help         this text\n";
+    "  --help         this text\n"
+    "\n"
+    "Exit status: 0 ok, 1 a row failed or the result could not be written, 2 usage,\n"
+    "3 no matching device, 4 wrong results, 130 interrupted.\n";
 
 typedef struct options {
     uint64_t size[3], repeats, warmup;
@@ -97,8 +102,8 @@ static lap_status parse_one(int argc, char **argv, int *i, options *to, lap_erro
     }
     if (text) return LAP_FAIL(err, LAP_E_CONFIG, "%s needs an argument (see --help)", word);
     const char *near = lap_text_closest(word, known, sizeof known / sizeof known[0]);
-    return LAP_FAIL(err, LAP_E_CONFIG, "spans: unknown argument \"%s\"%s%s (see --help)", word,
-                    near ? "; did you mean " : "", near ? near : "");
+    return LAP_FAIL(err, LAP_E_CONFIG, "spans: unknown argument \"%s\"%s%s%s (see --help)", word,
+                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static lap_status parse(int argc, char **argv, options *to, lap_error *err) {

@@ -13,15 +13,19 @@ enum { EXIT_OK = 0, EXIT_WRITE = 1, EXIT_USAGE = 2 };
 static const char usage[] =
     "Usage: warmlap weights --export FILE [--seed N] [--model NAME] [--force]\n"
     "\n"
-    "Write a network's synthetic weights as a .safetensors state dict with torchvision's names,\n"
-    "batch norm not folded; torchvision.models.resnet18().load_state_dict(...) takes it strictly.\n"
-    "Prints the number of parameters and the hash of the folded set, as result files show it.\n"
+    "Write a network's synthetic weights as a .safetensors state dict with\n"
+    "torchvision's names, batch norm not folded;\n"
+    "torchvision.models.resnet18().load_state_dict(...) takes it strictly. Prints the\n"
+    "number of parameters and the hash of the folded set, as result files show it.\n"
     "\n"
-    "  --export FILE   where to write; an existing file is refused\n"
+    "  --export FILE   where to write, FILE.safetensors; an existing file is refused\n"
     "  --seed N        the set weights = synthetic:N uses (default 1)\n"
     "  --model NAME    the network (default resnet18)\n"
     "  --force         overwrite an existing file\n"
-    "  --help          this text\n";
+    "  --help          this text\n"
+    "\n"
+    "Exit status: 0 written, 1 writing failed, 2 usage, or a file that exists already\n"
+    "or cannot be made.\n";
 
 typedef struct options {
     const char *path, *model;
@@ -72,8 +76,8 @@ static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
                                 "--seed \"%s\": expected a whole number, 0 to 2^64-1", value);
         } else {
             const char *near = lap_text_closest(word, known, sizeof known / sizeof known[0]);
-            return LAP_FAIL(err, LAP_E_CONFIG, "unknown argument \"%s\"%s%s (see --help)", word,
-                            near ? ": did you mean " : "", near ? near : "");
+            return LAP_FAIL(err, LAP_E_CONFIG, "unknown argument \"%s\"%s%s%s (see --help)", word,
+                            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
         }
     }
     if (!to->path || !to->path[0])

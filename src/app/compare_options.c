@@ -167,10 +167,10 @@ static lap_status usage_error(int answer, const char *word, lap_error *err) {
     snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "="), start);
     const char *closest = lap_text_closest(name, names, ROWS);
     return LAP_FAIL(err, LAP_E_CONFIG,
-                    "compare: option %s is unknown, ambiguous or takes no argument%s%s%s; `warmlap "
+                    "compare: option %s is unknown, ambiguous or takes no argument%s%s%s `warmlap "
                     "compare --help` lists the options",
                     shown, closest ? "; did you mean --" : "", closest ? closest : "",
-                    closest ? "?" : "");
+                    closest ? "?" : ";");
 }
 
 static lap_status walk(int argc, char **argv, lap_compare_command *out, lap_error *err) {
@@ -225,34 +225,47 @@ lap_status lap_compare_command_parse(int argc, char **argv, lap_compare_command 
     return check(out, err);
 }
 
+/* Everything a terminal of 80 columns shows whole. */
+enum { HELP_WIDTH = 80, HELP_INDENT = 28 };
+
+static void add_paragraph(lap_text *text, const char *paragraph) {
+    lap_line_wrap(text, paragraph, 0, HELP_WIDTH);
+    lap_text_add(text, "\n");
+}
+
 void lap_compare_command_help(lap_text *text) {
-    lap_text_add(
-        text, "Usage: warmlap compare FILE.json... [options]\n\n"
-              "Put the rows of result files (run --json FILE; - is standard input) into one\n"
-              "table, and say how many times as fast each is, with the uncertainty of that.\n\n");
+    lap_text_add(text, "Usage: warmlap compare FILE.json... [options]\n\n");
+    add_paragraph(text, "Put the rows of result files (run --json FILE; - is standard input) into "
+                        "one table, and say how many times as fast each is, with the uncertainty "
+                        "of that.");
     for (int i = 0; i < ROWS; i++) {
-        char left[40];
+        char left[40], line[160];
         snprintf(left, sizeof left, "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
                  rows[i].argument ? rows[i].argument : "");
-        lap_text_addf(text, "  %-25s %s\n", left, rows[i].help);
+        snprintf(line, sizeof line, "%-25s %s", left, rows[i].help);
+        lap_text_add(text, "  ");
+        lap_line_wrap(text, line, HELP_INDENT, HELP_WIDTH - 2);
     }
-    lap_text_add(text,
-                 "\nThe baseline is a result file or a row: cuda, cuda:0, opencl:1:0, name=TEXT, a "
-                 "precision,\nbatch=N; without one, the fastest row of each case. --by says what "
-                 "may differ: device (the\ndefault: anything with the same case), api, precision "
-                 "or batch of one device, or one device\nfrom file to file (the default with a "
-                 "file as baseline), told apart by file, driver or\nversion. Rows whose clock, "
-                 "weights or verification differ are set apart, with the reason.\n\n"
-                 "Sort keys: given, speed, latency, throughput, device, precision, batch, file; a "
-                 "- before\none "
-                 "reverses.\n\n");
+    lap_text_add(text, "\n");
+    add_paragraph(text,
+                  "The baseline is a result file or a row: cuda, cuda:0, opencl:1:0, name=TEXT, a "
+                  "precision, batch=N; without one, the fastest row of each case. --by says what "
+                  "may differ: device (the default: anything with the same case), api, precision "
+                  "or batch of one device, or one device from file to file (the default with a "
+                  "file as baseline), told apart by file, driver or version. Rows whose clock, "
+                  "weights or verification differ are set apart, with the reason.");
+    add_paragraph(text, "Sort keys: given, speed, latency, throughput, device, precision, batch, "
+                        "file; a - before one reverses.");
     lap_text names = {0};
     lap_text_add(&names, "Columns: ");
     lap_columns_names(&names);
-    lap_line_wrap(text, lap_text_get(&names), 2, 90);
+    lap_line_wrap(text, lap_text_get(&names), 2, HELP_WIDTH);
+    if (names.failed) text->failed = true;
     lap_text_free(&names);
-    lap_text_add(text,
-                 "\nExit status: 0 fine, 1 the gate could not compare something or a row failed, "
-                 "2 usage or a\nfile that is no result document, 4 --require-verified, 5 slower "
-                 "than --fail-if-slower allows.\n");
+    lap_text_add(text, "\n");
+    lap_line_wrap(text,
+                  "Exit status: 0 fine, 1 the gate could not compare something or a row failed, "
+                  "2 usage or a file that is no result document, 4 --require-verified, 5 slower "
+                  "than --fail-if-slower allows.",
+                  0, HELP_WIDTH);
 }

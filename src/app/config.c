@@ -39,9 +39,9 @@ static lap_status check_section(const char *section, const char *where, lap_erro
     }
     const char *closest = lap_text_closest(section, names, lap_section_count);
     lap_status status =
-        LAP_FAIL(err, LAP_E_CONFIG, "%.400s: unknown section [%.60s]%s%s%s; the sections are %s",
-                 where, section, closest ? "; did you mean [" : "", closest ? closest : "",
-                 closest ? "]?" : "", lap_text_get(&known));
+        LAP_FAIL(err, LAP_E_CONFIG, "%.400s: unknown section [%.60s]%s%s%s sections are %s", where,
+                 section, closest ? "; did you mean [" : "", closest ? closest : "",
+                 closest ? "]? The" : "; the", lap_text_get(&known));
     lap_text_free(&known);
     return status;
 }
@@ -64,9 +64,10 @@ static lap_status unknown_key(const char *section, const char *name, const char 
     lap_text hint = {0};
     if (elsewhere) lap_text_addf(&hint, "; it belongs to [%s]", elsewhere);
     if (closest) lap_text_addf(&hint, "; did you mean %s?", closest);
+    lap_text_add(&hint, closest ? " Its" : "; its");
     lap_status status =
-        LAP_FAIL(err, LAP_E_CONFIG, "%.400s: unknown key %.60s in [%s]%s; its keys are %s", where,
-                 name, section, lap_text_get(&hint), lap_text_get(&known));
+        LAP_FAIL(err, LAP_E_CONFIG, "%.400s: unknown key %.60s in [%s]%s keys are %s", where, name,
+                 section, lap_text_get(&hint), lap_text_get(&known));
     lap_text_free(&hint);
     lap_text_free(&known);
     return status;

@@ -62,6 +62,14 @@ static int unknown(const char *word) {
     return LAP_EXIT_USAGE;
 }
 
+static int unexpected(const char *option, const char *word) {
+    fprintf(stderr,
+            "warmlap: %s takes no argument, but there is '%s'; to ask about a command: "
+            "warmlap COMMAND --help\n",
+            option, word);
+    return LAP_EXIT_USAGE;
+}
+
 /* A closed or full standard output must not look like success. */
 static int flushed(int status) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;
@@ -87,12 +95,14 @@ int main(int argc, char **argv) {
         help(stderr);
         return LAP_EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        help(stdout);
-        return flushed(LAP_EXIT_OK);
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        version();
+    bool asks_version = strcmp(argv[1], "--version") == 0;
+    if (asks_version || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        if (argc > 2) return unexpected(argv[1], argv[2]);
+        if (asks_version)
+            version();
+        else
+            help(stdout);
         return flushed(LAP_EXIT_OK);
     }
     if (strcmp(argv[1], LAP_TUNE_WORKER) == 0) return lap_tune_worker(argc - 1, argv + 1);

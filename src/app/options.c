@@ -2,6 +2,8 @@
  * sets, its argument, its help. Prints nothing. */
 #include "app/options.h"
 
+#include "report/format.h"
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,9 +104,9 @@ static lap_status usage_error(const char *command, int answer, const char *word,
                         shown);
     const char *closest = lap_text_closest(name, names, count);
     return LAP_FAIL(err, LAP_E_CONFIG,
-                    "%s: unknown option %s%s%s%s; `warmlap %s --help` lists the options", command,
+                    "%s: unknown option %s%s%s%s `warmlap %s --help` lists the options", command,
                     shown, closest ? "; did you mean --" : "", closest ? closest : "",
-                    closest ? "?" : "", command);
+                    closest ? "?" : ";", command);
 }
 
 static lap_status take_seconds(const char *text, double *out, lap_error *err) {
@@ -212,26 +214,45 @@ void lap_options_free(lap_options *options) {
     *options = (lap_options){0};
 }
 
+/* Everything a terminal of 80 columns shows whole. */
+enum { HELP_WIDTH = 80, HELP_INDENT = 21 };
+
+static void add_paragraph(lap_text *text, const char *paragraph) {
+    lap_line_wrap(text, paragraph, 0, HELP_WIDTH);
+    lap_text_add(text, "\n");
+}
+
 void lap_options_help(lap_command command, lap_text *text) {
     static const char *const names[] = {"run", "verify", "pitfalls", "tune"};
     static const char *const abouts[] = {
         "Verifies the network on each device, then times it, as the files say.",
         "Verifies every layer of the network on each device, and times nothing.",
-        "Times the network the right way and with each of the common mistakes, on each device:\n"
-        "copies in the timed region, no warm-up, not waiting for the device, one sample. The\n"
+        "Times the network the right way and with each of the common mistakes, on each device: "
+        "copies in the timed region, no warm-up, not waiting for the device, one sample. The "
         "[latency] section counts; of lists the first entry is taken.",
-        "Finds the fastest kernels and parameters for each layer on each device, at the batch\n"
+        "Finds the fastest kernels and parameters for each layer on each device, at the batch "
         "sizes of [latency] batch, and keeps them for `run` with [run] kernels = tuned."};
-    lap_text_addf(text, "usage: warmlap %s [FILE.ini ...] [options]\n\n%s\n\n", names[command],
-                  abouts[command]);
-    lap_text_add(text,
-                 "FILE.ini is a path or the name of a shipped file (quick, full, ...). Files are "
-                 "merged in\norder, options come last, whatever their place.\n\n");
+    lap_text_addf(text, "Usage: warmlap %s [FILE.ini ...] [options]\n\n", names[command]);
+    add_paragraph(text, abouts[command]);
+    add_paragraph(text,
+                  "FILE.ini is a path or the name of a shipped file (quick, full, ...). Files "
+                  "are merged in order, options come last, whatever their place.");
     for (int i = 0; i < ROWS; i++) {
         if (!available(&rows[i], command)) continue;
-        char left[40];
+        char left[40], line[160];
         snprintf(left, sizeof left, "--%s%s%s", rows[i].name, rows[i].argument ? " " : "",
                  rows[i].argument ? rows[i].argument : "");
-        lap_text_addf(text, "  %-18s %s\n", left, rows[i].help);
+        snprintf(line, sizeof line, "%-18s %s", left, rows[i].help);
+        lap_text_add(text, "  ");
+        lap_line_wrap(text, line, HELP_INDENT, HELP_WIDTH - 2);
     }
+    lap_text_add(text, "\n");
+    lap_line_wrap(text,
+                  command == LAP_COMMAND_TUNE
+                      ? "Exit status: 0 ok, 1 tuning failed, 2 usage or configuration, 3 no "
+                        "matching device, 130 interrupted."
+                      : "Exit status: 0 all rows ok, 1 a row failed or a result could not be "
+                        "written, 2 usage or configuration, 3 no matching device, 4 verification "
+                        "failed, 130 interrupted.",
+                  0, HELP_WIDTH);
 }

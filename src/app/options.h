@@ -35,7 +35,7 @@ typedef struct lap_options {
 lap_status lap_options_parse(lap_command command, int argc, char **argv, lap_options *out,
                              lap_error *err);
 void lap_options_free(lap_options *options);
-/* Usage text of the command, at most 100 columns. */
+/* Usage text of the command, at most 80 columns. */
 void lap_options_help(lap_command command, lap_text *text);
 
 #endif

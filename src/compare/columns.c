@@ -200,9 +200,8 @@ static lap_status unknown(const char *word, size_t n, lap_error *err) {
     lap_text_clean(shown);
     const char *closest = lap_text_closest(shown, names, COLUMNS);
     return LAP_FAIL(err, LAP_E_CONFIG,
-                    "--columns: '%s' is no column%s%s%s; `warmlap compare --help` lists them",
-                    shown, closest ? "; did you mean " : "", closest ? closest : "",
-                    closest ? "?" : "");
+                    "--columns: '%s' is no column%s%s%s `warmlap compare --help` lists them", shown,
+                    closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : ";");
 }
 
 lap_status lap_columns_parse(const char *list, lap_selection *out, lap_error *err) {

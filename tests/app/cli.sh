@@ -47,9 +47,17 @@ expect 0 "$warmlap" --version
 says out 'warmlap '
 says out jansson
 says out opencl
-for command in devices run verify weights; do
+expect 0 "$warmlap" help
+says out 'Usage:'
+expect 2 "$warmlap" --version extra
+says err extra
+[ ! -s out ] || fail "--version extra prints a version"
+for command in devices run verify spans pitfalls tune weights compare; do
   expect 0 "$warmlap" $command --help
   [ -s out ] && [ ! -s err ] || fail "$command --help"
+  says out "Usage: warmlap $command"
+  says out 'Exit status: 0 '
+  [ "$(awk 'length > 80' out | wc -l)" = 0 ] || fail "$command --help is wider than 80 columns"
 done
 expect 2 "$warmlap" rnu
 says err "did you mean 'run'"
@@ -238,19 +246,19 @@ value stopped.json rows.1.latency.interrupted true
 value stopped.json rows.1.verified.rerun_same true
 
 # Full verification of a large image takes long; it stops between two layers.
-"$warmlap" verify --device opencl:0:0 --set run:kernels=naive --set verify:images=1 > out 2> err &
+"$warmlap" verify --device opencl:0:0 --set run:kernels=naive --set verify:images=1 > slow.out 2> slow.err &
 pid=$!
 tries=0
-until grep -q 'batch 1: verifying' err || [ $tries = 600 ]; do
+until grep -q 'batch 1: verifying' slow.err 2> /dev/null || [ $tries = 600 ]; do
   sleep 0.1
   tries=$((tries + 1))
 done
 kill -INT $pid
 wait $pid
 [ $? = 130 ] || fail "interrupted while verifying: no exit status 130"
-says out skipped
-grep -Eq 'interrupted (in the .* check of|before its kernels)' out ||
-  { fail "interrupted while verifying: reason"; sed 's/^/  | /' out; }
+says slow.out skipped
+grep -Eq 'interrupted (in the .* check of|before its kernels)' slow.out ||
+  { fail "interrupted while verifying: reason"; sed 's/^/  | /' slow.out; }
 
 # ---- places and terminals ------------------------------------------------------------------------
 mkdir readonly && chmod 555 readonly

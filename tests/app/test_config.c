@@ -253,7 +253,8 @@ static void test_bad_words(void **state) {
     refuse("output", "samples = 1", "yes or no");
     refuse("output", "samples = ja", "yes or no");
     refuse("latency", "batch = \"8\" 9", "after the closing");
-    refuse("latency ]\n[latncy", "", "unknown section [latncy]; did you mean [latency]?");
+    refuse("latency ]\n[latncy", "",
+           "unknown section [latncy]; did you mean [latency]? The sections are [run]");
     refuse("latency ]\n[latncy", "batch = 8", "unknown section [latncy]");
 }
 

@@ -123,7 +123,7 @@ static void test_actions(void **state) {
 
 static void test_refused(void **state) {
     (void)state;
-    refuse(LAP_COMMAND_RUN, "--jsno x", "unknown option --jsno; did you mean --json?");
+    refuse(LAP_COMMAND_RUN, "--jsno x", "unknown option --jsno; did you mean --json? `warmlap run");
     refuse(LAP_COMMAND_RUN, "--frobnicate", "unknown option --frobnicate; `warmlap run --help`");
     refuse(LAP_COMMAND_RUN, "-x", "unknown option -x");
     refuse(LAP_COMMAND_RUN, "some.ini -xy", "unknown option -x");
@@ -147,20 +147,22 @@ static void test_refused(void **state) {
     refuse(LAP_COMMAND_RUN, "--set latency:batch", "expected section:key=value");
     refuse(LAP_COMMAND_RUN, "--set =:", "expected section:key=value");
     refuse(LAP_COMMAND_RUN, "--set latency:btach=8",
-           "--set: unknown key btach in [latency]; did you mean batch?");
+           "--set: unknown key btach in [latency]; did you mean batch? Its keys are batch, ");
     refuse(LAP_COMMAND_RUN, "--set latency:repetitions=0",
            "--set: [latency] repetitions = 0: expected a whole number from 1 to 1000000");
 }
 
 static void test_help(void **state) {
     (void)state;
-    for (int command = 0; command < 2; command++) {
+    for (int command = LAP_COMMAND_RUN; command <= LAP_COMMAND_TUNE; command++) {
         lap_text text = {0};
         lap_options_help((lap_command)command, &text);
         assert_int_equal(strstr(lap_text_get(&text), "--logits") != NULL,
                          command == LAP_COMMAND_VERIFY);
         for (const char *p = lap_text_get(&text); *p; p += strcspn(p, "\n") + 1)
-            assert_true(strcspn(p, "\n") <= 100);
+            assert_true(strcspn(p, "\n") <= 80);
+        assert_int_equal(strncmp(lap_text_get(&text), "Usage: warmlap ", 15), 0);
+        assert_non_null(strstr(lap_text_get(&text), "Exit status: 0 "));
         lap_text_free(&text);
     }
 }

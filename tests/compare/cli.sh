@@ -33,7 +33,7 @@ value() { # value FILE PATH WANTED
 # ---- usage ---------------------------------------------------------------------------------------
 expect 0 --help
 says out 'Usage:'
-[ "$(awk 'length > 100' out | wc -l)" = 0 ] || fail "help is wider than 100 columns"
+[ "$(awk 'length > 80' out | wc -l)" = 0 ] || fail "help is wider than 80 columns"
 expect 2
 says err 'no file'
 expect 2 nosuch.json

@@ -59,7 +59,7 @@ expect 2 "$warmlap" tune --seconds 0
 says err 'expected a number from 0.1'
 expect 3 "$warmlap" tune --device opencl:99
 expect 0 "$warmlap" tune --help
-says out 'usage: warmlap tune'
+says out 'Usage: warmlap tune'
 expect 0 "$warmlap" tune $small --seconds 0.1
 says out 'default us'
 says data/warmlap/tune.txt warmlap-tune/1
