@@ -158,6 +158,16 @@ static bool valid_range(const lap_device_list *list, const route *r, int levels,
     return any;
 }
 
+/* What enumeration noted about a backend. */
+static void add_reasons(const lap_device_list *list, const char *backend, lap_text *why) {
+    for (size_t i = 0; i < list->note_count; i++) {
+        const lap_device_note *note = &list->notes[i];
+        if (strcmp(note->backend, backend) != 0) continue;
+        lap_text_addf(why, ": %s%s%.360s", note->platform, *note->platform ? ": " : "",
+                      note->reason);
+    }
+}
+
 /* Say at which level r leaves what exists, and what is valid there. */
 static void explain_route(const lap_device_list *list, const route *r, lap_text *why) {
     char prefix[96];
@@ -172,6 +182,7 @@ static void explain_route(const lap_device_list *list, const route *r, lap_text 
         if (!any) {
             lap_text_addf(why, "%s %s", prefix,
                           level ? "takes no further index" : "has no device here");
+            if (level == 0) add_reasons(list, r->backend, why);
         } else if (!exists) {
             lap_text_addf(why, "no %s:%llu; the index after \"%s:\" can only be %s", prefix,
                           (unsigned long long)r->index[level], prefix, lap_text_get(&range));
@@ -182,6 +193,7 @@ static void explain_route(const lap_device_list *list, const route *r, lap_text 
                       (unsigned long long)r->index[level]);
     }
     lap_text_addf(why, "%s has no device here", prefix);
+    if (r->levels == 0) add_reasons(list, r->backend, why);
 }
 
 static lap_status select_route(selection *s, const char *piece, lap_error *err) {

@@ -223,6 +223,17 @@ static void test_empty_list(void **state) {
     assert_fails(lap_device_select(&list, "auto", NULL, &count, &err), LAP_E_ARG, "NULL");
 }
 
+/* A backend without devices beside one that has some: why it has none is said. */
+static void test_one_backend_empty(void **state) {
+    (void)state;
+    lap_device_note note = {.backend = "opencl", .reason = "no platform: looked in /etc"};
+    lap_device_info d = {.backend = "cuda", .selector = "cuda:0", .name = "N"};
+    lap_device_list list = {.devices = &d, .count = 1, .notes = &note, .note_count = 1};
+    assert_string_equal(choose(&list, "opencl"), "nodevice");
+    assert_non_null(strstr(err.message, "no platform: looked in /etc"));
+    assert_non_null(strstr(err.message, "cuda:0"));
+}
+
 /* Many devices with the longest names, and a selector of absurd length: the message stays whole, in
  * valid lines, and says how many it left out. */
 static void test_long(void **state) {
@@ -251,9 +262,8 @@ static void test_long(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_empty_list),
+        cmocka_unit_test(test_table),      cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_empty_list), cmocka_unit_test(test_one_backend_empty),
         cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

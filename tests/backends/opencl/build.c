@@ -32,7 +32,8 @@ static void check_value(rig *r) {
     rig_ok(r, lap_opencl_ops.buffer_read(r->queue, out, 0, &got, 4, &r->err));
     assert_int_equal(got, 1234563);
     assert_in_range(info.max_group_size, 1, r->info.max_group_size);
-    assert_true(info.local_bytes >= 256);
+    /* The kernel has 256 bytes of local memory; some drivers do not tell. */
+    assert_true(info.local_bytes == 0 || info.local_bytes >= 256);
     lap_opencl_ops.buffer_free(out);
     lap_opencl_ops.kernel_free(kernel);
 }
