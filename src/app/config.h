@@ -73,6 +73,7 @@ typedef struct lap_config {
         lap_kernels kernels;
         lap_order order;
         bool telemetry;
+        const char *prefer;     /* ids of kernel rows, separated by commas; "" for none */
         const char *exclude;    /* ids of kernel rows, separated by commas; "" for none */
         const char *tune_store; /* "" for the user's own */
         bool cache;             /* built kernels are kept on disk */

@@ -64,6 +64,13 @@ const lap_key lap_keys[] = {
      .choices = orders},
     {"run", "telemetry", LAP_KEY_BOOL, FIELD(run.telemetry), "yes",
      "Read clocks, temperature and power while a row is timed, where the system tells them."},
+    {"run", "prefer", LAP_KEY_ROWS, FIELD(run.prefer), "",
+     "Kernels that are tried before all others where they accept a layer, also those that are "
+     "never "
+     "chosen by themselves: conv_im2col_gemm (im2col and a product by CLBlast). Pairs of layers go "
+     "first, "
+     "so "
+     "kernels = unfused lets a preferred kernel have every layer of its kind."},
     {"run", "exclude", LAP_KEY_ROWS, FIELD(run.exclude), "",
      "Kernels that are not chosen, to see what each of them buys; the layer table names those in "
      "use."},

@@ -358,6 +358,7 @@ void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_
                                       .precision = c->precision,
                                       .naive = runner->config->run.kernels == LAP_KERNELS_NAIVE,
                                       .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED,
+                                      .prefer = runner->config->run.prefer,
                                       .exclude = runner->config->run.exclude,
                                       .interrupt = {runner->interrupted, NULL}}};
     if (runner->config->run.kernels == LAP_KERNELS_TUNED && runner->tuned) {

@@ -60,7 +60,7 @@ static bool can_fall_back(lap_status status) {
 }
 
 /* Is the id one of the list's, which are separated by commas and blanks? */
-static bool is_excluded(const char *list, const char *id) {
+static bool is_listed(const char *list, const char *id) {
     size_t length = strlen(id);
     for (const char *s = list ? list : ""; *s; s += strcspn(s, ", \t")) {
         s += strspn(s, ", \t");
@@ -78,9 +78,25 @@ static const lap_kernel_row *chooser_row(const lap_plan *plan, lap_case *c, bool
     return row;
 }
 
-lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err) {
+/* Candidate i of a step, in the order in which they are tried: the chooser's, then preferred rows
+ * (variants too), then the others of the list. NULL where there is none in that place. */
+static const lap_kernel_row *candidate(const lap_plan *plan, lap_case *c, size_t i, bool has_gemm) {
     size_t count;
     const lap_kernel_row *const *rows = lap_kernel_rows(&count);
+    const lap_plan_options *options = &plan->options;
+    const lap_kernel_row *row = i ? rows[(i - 1) % count] : chooser_row(plan, c, has_gemm);
+    if (!row || (options->naive && !row->naive)) return NULL;
+    if (is_listed(options->exclude, row->id)) return NULL;
+    if (i) {
+        bool preferred = is_listed(options->prefer, row->id);
+        if (preferred != (i <= count) || (row->variant && !preferred)) return NULL;
+    }
+    return lap_kernel_can_run(row, c, has_gemm) ? row : NULL;
+}
+
+lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err) {
+    size_t count;
+    (void)lap_kernel_rows(&count);
     uint64_t chosen_for = plan->options.chosen_for ? plan->options.chosen_for : plan->options.batch;
     bool has_gemm = lap_device_has_gemm(plan->session->device);
     lap_text passed = {0};
@@ -88,7 +104,7 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
     free(step->fallback);
     step->fallback = NULL;
     lap_status status = LAP_E_UNSUPPORTED;
-    for (size_t i = 0; i <= count; i++) {
+    for (size_t i = 0; i <= 2 * count; i++) {
         step->c = (lap_case){.op = step->op,
                              .fusion = fusion,
                              .partner = step->partner,
@@ -96,10 +112,8 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
                              .precision = plan->options.precision,
                              .features = plan->session->features,
                              .n = chosen_for};
-        const lap_kernel_row *row = i ? rows[i - 1] : chooser_row(plan, &step->c, has_gemm);
-        if (!row || (i && row->variant) || (plan->options.naive && !row->naive)) continue;
-        if (is_excluded(plan->options.exclude, row->id)) continue;
-        if (!lap_kernel_can_run(row, &step->c, has_gemm)) continue;
+        const lap_kernel_row *row = candidate(plan, &step->c, i, has_gemm);
+        if (!row) continue;
         step->row = row;
         step->chosen = i == 0;
         if (i) row->defaults(&step->c, &step->c.params);

@@ -47,6 +47,7 @@ typedef struct lap_plan_options {
     lap_precision precision;
     bool naive;          /* only naive kernels */
     bool unfused;        /* a step for every op */
+    const char *prefer;  /* ids of rows that are tried before all others, variants too */
     const char *exclude; /* ids of rows that are not to be chosen, "a, b"; NULL or "" for none */
     lap_queue *queue;    /* of the session's device, outlives the plan; NULL: the session's own */
     bool no_reuse;       /* every tensor keeps its own memory (layer checks need it) */

@@ -140,6 +140,22 @@ static void test_no_kernel(void **state) {
 }
 
 /* Whole names only; what is left out is no reason for a note, but for an error it is. */
+/* Preferred rows come first in their kind, variants among them; other kinds are as before. */
+static void test_prefer(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    lap_plan_options options = {.batch = 4, .prefer = "conv_naive, fc_naive"};
+    lap_plan *plan = new_plan(session, options);
+    for (int i = 0; i < lap_plan_step_count(plan); i++) {
+        lap_op_kind kind = lap_plan_op(plan, i)->kind;
+        bool preferred = kind == LAP_OP_CONV || kind == LAP_OP_FC;
+        assert_int_equal(lap_plan_row(plan, i)->naive, preferred);
+        assert_string_equal(lap_plan_fallback(plan, i), "");
+    }
+    lap_plan_free(plan);
+    close_session(session);
+}
+
 static void test_exclude(void **state) {
     (void)state;
     lap_session *session = begin();
@@ -267,10 +283,15 @@ static int free_net(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_that_accepts), cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_build_failure),      cmocka_unit_test(test_fault_is_no_fallback),
-        cmocka_unit_test(test_no_kernel),          cmocka_unit_test(test_exclude),
-        cmocka_unit_test(test_chosen_for),         cmocka_unit_test(test_group_limits),
+        cmocka_unit_test(test_first_that_accepts),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_build_failure),
+        cmocka_unit_test(test_fault_is_no_fallback),
+        cmocka_unit_test(test_no_kernel),
+        cmocka_unit_test(test_prefer),
+        cmocka_unit_test(test_exclude),
+        cmocka_unit_test(test_chosen_for),
+        cmocka_unit_test(test_group_limits),
         cmocka_unit_test(test_batch_range),
     };
     return cmocka_run_group_tests(tests, make_net, free_net);
