@@ -27,4 +27,4 @@ while [ $# -gt 0 ]; do
 done
 if [ ${#exclude[@]} -gt 0 ]; then args+=(-LE "$(IFS='|' && printf '%s' "${exclude[*]}")"); fi
 cd "$top/build-test"
-ctest --output-on-failure "${args[@]}"
+ctest -j "$(nproc)" --output-on-failure "${args[@]}"
