@@ -30,6 +30,9 @@ static const shape shapes[] = {
     {LAP_OP_CONV, 1, 16, 5, 5, 36, 3, 3, 2, 1, false, false, ALONE},
     {LAP_OP_CONV, 1, 3, 9, 7, 16, 7, 7, 2, 3, true, false, ALONE},
     {LAP_OP_CONV, 2, 16, 5, 4, 20, 1, 1, 2, 0, false, true, ALONE},
+    /* Enough tiles, and whole vectors of channels, for the Winograd rows. */
+    {LAP_OP_CONV, 1, 16, 23, 22, 16, 3, 3, 1, 1, true, true, ALONE},
+    {LAP_OP_CONV, 1, 16, 23, 22, 16, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 8},
     {LAP_OP_MAXPOOL, 2, 6, 5, 4, 6, 3, 3, 2, 1, false, false, ALONE},
     {LAP_OP_AVGPOOL, 2, 10, 3, 3, 10, 3, 3, 1, 0, false, false, ALONE},
     {LAP_OP_AVGPOOL, 1, 16, 5, 4, 16, 5, 4, 1, 0, false, false, ALONE},
