@@ -41,9 +41,17 @@ step devices "$warmlap" devices
 if [ -z "${LAP_QUICK:-}" ]; then
   step ctest ctest --test-dir "$top/build-gpu" --output-on-failure -L "gpu|cuda|opencl|fake" -LE "slow|compile"
 fi
+# Verified in full and timed; a precision that a device lacks is a row that says so, and no failure.
+for precision in fp32 tf32 fp16 bf16; do
+  before=$failed
+  step "$precision" "$warmlap" run --device type=gpu --set run:modes=latency --set "network:precision=$precision" \
+    --set latency:batch=1,8,256 --force --json "$out/$precision.json"
+  if [ "$precision" != fp32 ] && grep -q unsupported "$out/$precision.txt" &&
+    ! grep -qE '"status": ?"failed"' "$out/$precision.json"; then failed=$before; fi
+done
 step survey "$warmlap" run survey --force --json "$out/survey.json" --markdown "$out/survey.md"
 if [ -z "${LAP_QUICK:-}" ] && python3 -c 'import torch, torchvision' 2>/dev/null; then
-  step pytorch python3 "$top/scripts/peer_pytorch.py" --json "$out/pytorch.json"
+  step pytorch python3 "$top/scripts/peer_pytorch.py" --precision fp32,tf32,fp16 --json "$out/pytorch.json"
 fi
 [ $failed = 0 ] && echo "gpu-check: all passed" || echo "gpu-check: FAILED"
 exit $failed

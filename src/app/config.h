@@ -153,7 +153,6 @@ bool lap_config_has_mode(const lap_config *config, lap_run_mode mode);
 
 /* Names of enum values as they are written in a file. Never NULL. */
 const char *lap_config_model(uint64_t index);
-const char *lap_run_mode_name(lap_run_mode mode);
 const char *lap_kernels_name(lap_kernels kernels);
 const char *lap_cache_mode_name(lap_cache_mode mode);
 const char *lap_verify_mode_name(lap_verify_mode mode);

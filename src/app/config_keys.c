@@ -195,10 +195,6 @@ const char *lap_config_model(uint64_t index) {
     return index < sizeof models / sizeof *models - 1 ? models[index] : "?";
 }
 
-const char *lap_run_mode_name(lap_run_mode mode) {
-    return (unsigned)mode < LAP_RUN_MODE_COUNT ? modes[mode] : "?";
-}
-
 const char *lap_kernels_name(lap_kernels choice) {
     return (unsigned)choice <= LAP_KERNELS_TUNED ? kernels[choice] : "?";
 }

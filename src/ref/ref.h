@@ -1,7 +1,7 @@
 /* Plain reference implementations in double, no cleverness beyond threads and loop order.
  *
  * Nothing here shares code with a kernel: kernels are checked against it. Tensors are double, NHWC
- * with logical channels; see each function. Threads: lap_ref_threads() uses the online cores.
+ * with logical channels; see each function. Runs on all online cores.
  */
 #ifndef LAP_REF_REF_H
 #define LAP_REF_REF_H
