@@ -421,12 +421,13 @@ static lap_status list_steps(search *s, found *steps, size_t *count, lap_error *
     static char line[4096];
     *count = 0;
     LAP_TRY(lap_child_start(&s->child, err));
-    bool sent = lap_child_send(&s->child, "list\n");
+    /* A child that could not open the device may have ended before this; its reason is read below.
+     */
+    (void)lap_child_send(&s->child, "list\n");
     for (;;) {
         found one;
         /* Every kernel of the network is compiled meanwhile. */
-        if (!sent ||
-            lap_child_read(&s->child, s->job->limit_s * 20, line, sizeof line) != LAP_CHILD_LINE) {
+        if (lap_child_read(&s->child, s->job->limit_s * 20, line, sizeof line) != LAP_CHILD_LINE) {
             lap_child_stop(&s->child);
             return LAP_FAIL(err, LAP_E_DEVICE, "%s: the tuning process %s",
                             s->job->device->selector, s->child.death);
