@@ -1,5 +1,6 @@
 /* Result documents from files (see load.h). Reads and checks; compares nothing. */
 #include "compare/load.h"
+#include "base/json_bounds.h"
 #include "compare/record.h"
 #include "report/report.h"
 
@@ -11,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CONTAINERS = 1000000, VALUES = 4000000, MEMBERS = 2000000, ROWS = 10000, CHUNK = 1 << 16 };
+enum { ROWS = 10000, CHUNK = 1 << 16 };
+static const lap_json_bounds bounds = {LAP_DOCUMENT_DEPTH, 1000000, 4000000, 2000000};
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
@@ -52,44 +54,6 @@ static lap_status open_input(const char *path, int *fd, lap_error *err) {
         close(*fd);
         return LAP_FAIL(err, LAP_E_IO, "%s: is a folder; expected a result file (run --json FILE)",
                         path);
-    }
-    return LAP_OK;
-}
-
-/* ---- before parsing ------------------------------------------------------------------------- */
-
-/* Depth and counts, so that the parser's memory and stack are bounded before it starts. Texts are
- * skipped; that they end is the parser's business. */
-static lap_status scan(const char *name, const char *text, size_t length, lap_error *err) {
-    size_t depth = 0, containers = 0, values = 0, members = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (quoted) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                quoted = false;
-            continue;
-        }
-        quoted = c == '"';
-        values += c == ',';
-        members += c == ':';
-        if (c == '{' || c == '[') {
-            containers++;
-            depth++;
-        } else if ((c == '}' || c == ']') && depth > 0) {
-            depth--;
-        }
-        if (depth > LAP_DOCUMENT_DEPTH)
-            return LAP_FAIL(err, LAP_E_FORMAT,
-                            "%s: nested deeper than %d levels at byte %zu; a result document is "
-                            "not",
-                            name, LAP_DOCUMENT_DEPTH, i);
-        if (containers > CONTAINERS || values > VALUES || members > MEMBERS)
-            return LAP_FAIL(err, LAP_E_FORMAT,
-                            "%s: more than %d lists and objects, %d values or %d keys; split it",
-                            name, CONTAINERS, VALUES, MEMBERS);
     }
     return LAP_OK;
 }
@@ -195,7 +159,7 @@ static void drop_lists(json_t *root) {
 lap_status lap_document_parse(const char *name, const char *text, size_t length, lap_document **out,
                               lap_error *err) {
     *out = NULL;
-    LAP_TRY(scan(name, text, length, err));
+    LAP_TRY(lap_json_within(name, text, length, &bounds, err));
     json_error_t where;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     if (!root) {

@@ -3,6 +3,7 @@
 #include "net/safetensors.h"
 
 #include "base/half.h"
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "net/file.h"
 
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 enum { HEADER_MAX = 100 << 20, CHUNK = 1 << 16 };
+/* Four levels and seven lists and objects a tensor are what a header has; metadata is flat. */
+static const lap_json_bounds bounds = {8, 100000, 400000, 400000};
 
 typedef enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_I64, DTYPE_COUNT } dtype;
 
@@ -240,6 +243,7 @@ static lap_status check_layout(const lap_safetensors *file, lap_error *err) {
 
 static lap_status parse_header(lap_safetensors *file, const char *text, size_t n, lap_error *err) {
     json_error_t where;
+    LAP_TRY(lap_json_within(file->path, text, n, &bounds, err));
     json_t *root =
         n > 0 && text[0] == '{' ? json_loadb(text, n, JSON_REJECT_DUPLICATES, &where) : NULL;
     if (!root && (n == 0 || text[0] != '{'))
