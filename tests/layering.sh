@@ -61,6 +61,8 @@ api="$api"'|nvrtc[A-Z][A-Za-z0-9]*|nvml[A-Z][A-Za-z0-9]*|CLBlast[A-Za-z0-9]*)[ ]
 api_header='#[ ]*include[ ]*[<"](CL/|cuda|nvrtc|nvml|clblast|driver_types|vector_types)'
 op_word='(^|[^a-z])(conv([^a-z]|olution)|[a-z]*pool|resnet|layer)'
 
+network='resnet[0-9]|efficientnet'
+
 check_src() {
     file=$1 folder=$2 may=$(allowed "$2")
     if [ -z "$may" ]; then
@@ -74,6 +76,11 @@ check_src() {
     report "$file" "an API header outside backends/"
     grep -E '#[ ]*include[ ]*"' "$code" | grep -vE "\"($(echo "$may" | tr ' ' '|'))/" >"$hits" || :
     report "$file" "src/$folder may include only: $may"
+    case $folder in net) ;; *)
+        strip "$file" 1 | grep -iE "$network" >"$hits" || :
+        case $file in */src/app/config_keys.c) : >"$hits" ;; esac # the default is data
+        report "$file" "only src/net knows networks by name"
+    esac
     case $file in */src/device/registry.c) return ;; esac
     grep -E 'LAP_HAVE_(CUDA|OPENCL)|lap_(cuda|opencl)_ops' "$code" >"$hits" || :
     report "$file" "only src/device/registry.c knows which backends there are"
@@ -141,6 +148,10 @@ self_test() {
     plant src/device/a.c '#ifdef LAP_HAVE_CUDA' 1
     plant src/device/registry.c '#ifdef LAP_HAVE_CUDA' 0
     plant src/device/a.c 'x = strcmp(b, "opencl");' 1
+    plant src/plan/a.c 'x = strcmp(model, "resnet18");' 1
+    plant src/kernel/a.c 'x = is_efficientnet(net);' 1
+    plant src/report/a.c '/* as for resnet18 */ int x;' 0
+    plant src/net/a.c 'x = "resnet18";' 0
     plant src/device/a.c 'x = "opencl:0";' 1
     plant src/device/a.c 'x = "opencl platform";' 0
     plant src/base/a.h '#include "device/device.h"' 1

@@ -15,12 +15,12 @@ static const char usage[] =
     "\n"
     "Write a network's synthetic weights as a .safetensors state dict with\n"
     "torchvision's names, batch norm not folded;\n"
-    "torchvision.models.resnet18().load_state_dict(...) takes it strictly. Prints the\n"
+    "the model of that name there takes it by load_state_dict, strictly. Prints the\n"
     "number of parameters and the hash of the folded set, as result files show it.\n"
     "\n"
     "  --export FILE   where to write, FILE.safetensors; an existing file is refused\n"
     "  --seed N        the set weights = synthetic:N uses (default 1)\n"
-    "  --model NAME    the network (default resnet18)\n"
+    "  --model NAME    the network (default: that of run)\n"
     "  --force         overwrite an existing file\n"
     "  --help          this text\n"
     "\n"
@@ -57,7 +57,7 @@ static bool has_suffix(const char *text, const char *suffix) {
 
 static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
     static const char *const known[] = {"--export", "--seed", "--model", "--force", "--help"};
-    *to = (options){.model = "resnet18", .seed = 1};
+    *to = (options){.model = lap_net_model_names[0], .seed = 1};
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value;
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {

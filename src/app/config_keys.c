@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 /* Indices are the values of the enums, so a changed enum must change its words too. */
-static const char *const models[] = {"resnet18", NULL};
 static const char *const modes[] = {"latency", "throughput", NULL};
 static const char *const kernels[] = {"default", "unfused", "naive", "tuned", NULL};
 static const char *const precisions[] = {"fp32", "fp32x3", "tf32", "fp16", "bf16", NULL};
@@ -82,7 +81,7 @@ const lap_key lap_keys[] = {
      "not compile them. Each row says how many were compiled and how many came from there."},
 
     {"network", "model", LAP_KEY_CHOICES, FIELD(network.model), "resnet18", "The networks.",
-     .choices = models},
+     .choices = lap_net_model_names},
     {"network", "height", LAP_KEY_COUNTS, FIELD(network.height), "224",
      "Image heights in pixels. Entry i goes with entry i of width; a single one goes with every "
      "entry of the other list.",
@@ -192,7 +191,10 @@ const size_t lap_key_count = sizeof lap_keys / sizeof *lap_keys;
 _Static_assert(sizeof lap_keys / sizeof *lap_keys <= LAP_CONFIG_KEY_MAX, "lap_config has room");
 
 const char *lap_config_model(uint64_t index) {
-    return index < sizeof models / sizeof *models - 1 ? models[index] : "?";
+    const char *const *name = lap_net_model_names;
+    for (uint64_t i = 0; *name && i < index; i++)
+        name++;
+    return *name ? *name : "?";
 }
 
 const char *lap_kernels_name(lap_kernels choice) {

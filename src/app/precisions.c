@@ -26,7 +26,7 @@ static bool runs(const lap_device_info *info, const lap_net *net, lap_precision 
 
 unsigned lap_device_precisions(const lap_device_info *info) {
     lap_net *net;
-    if (lap_net_build("resnet18", 224, 224, &net, NULL) != LAP_OK) return 0;
+    if (lap_net_build(lap_net_model_names[0], 224, 224, &net, NULL) != LAP_OK) return 0;
     unsigned mask = 0;
     for (int p = 0; p < LAP_PRECISION_COUNT; p++) {
         if (runs(info, net, (lap_precision)p)) mask |= 1u << p;

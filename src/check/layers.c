@@ -356,14 +356,14 @@ typedef struct layer_run {
     lap_check_report *report;
 } layer_run;
 
-/* No earlier step runs the same kernels the same way. Residual and ReLU are arguments, not defines,
- * so steps of one build may still take different paths through it. */
+/* No earlier step runs the same kernels the same way. Residual and activation may be arguments, not
+ * defines, so steps of one build may still take different paths through it. */
 static bool is_first_of_build(const lap_plan *plan, int step) {
     const lap_op *op = lap_plan_op(plan, step);
     for (int i = 0; i < step; i++) {
         const lap_op *earlier = lap_plan_op(plan, i);
         if (lap_plan_build_id(plan, i) == lap_plan_build_id(plan, step) &&
-            earlier->relu == op->relu && (earlier->residual >= 0) == (op->residual >= 0))
+            earlier->act == op->act && (earlier->residual >= 0) == (op->residual >= 0))
             return false;
     }
     return true;

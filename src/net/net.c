@@ -10,24 +10,38 @@
 enum { SIDE_MIN = 32, SIDE_MAX = 1 << 20, IMAGE_CHANNELS = 3 };
 
 /* Parallel: the names are what the user writes. */
-static const char *const model_names[] = {"resnet18", NULL};
-static const lap_model *const models[] = {&lap_model_resnet18};
+const char *const lap_net_model_names[] = {"resnet18", "resnet34", "resnet50", NULL};
+static const struct {
+    const char *title;
+    const lap_model *model;
+} models[] = {
+    {"ResNet-18", &lap_model_resnet18},
+    {"ResNet-34", &lap_model_resnet34},
+    {"ResNet-50", &lap_model_resnet50},
+};
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
-_Static_assert(sizeof model_names / sizeof model_names[0] == MODEL_COUNT + 1, "one name a model");
+_Static_assert(sizeof lap_net_model_names / sizeof lap_net_model_names[0] == MODEL_COUNT + 1,
+               "one name a model");
 
 const char *const *lap_net_models(void) {
-    return model_names;
+    return lap_net_model_names;
+}
+
+const char *lap_net_title(const char *model) {
+    for (int i = 0; i < MODEL_COUNT; i++)
+        if (strcmp(model, lap_net_model_names[i]) == 0) return models[i].title;
+    return model;
 }
 
 static lap_status find_model(const char *name, int *out, lap_error *err) {
     char known[256] = "";
     for (int i = 0; i < MODEL_COUNT; i++) {
-        if (strcmp(name, model_names[i]) == 0) {
+        if (strcmp(name, lap_net_model_names[i]) == 0) {
             *out = i;
             return LAP_OK;
         }
         size_t n = strlen(known);
-        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", model_names[i]);
+        snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", lap_net_model_names[i]);
     }
     return LAP_FAIL(err, LAP_E_CONFIG, "unknown model \"%s\": known models: %s", name, known);
 }
@@ -68,7 +82,7 @@ static lap_status make_op(const lap_model *model, int i, lap_net *net, lap_error
     op->kind = row->kind;
     snprintf(op->name, sizeof op->name, "%s", row->name);
     snprintf(op->bn, sizeof op->bn, "%s", row->bn ? row->bn : "");
-    op->relu = row->relu;
+    op->act = row->act;
     op->input = tensor_of(model, i, row->input);
     op->output = i + 1;
     op->residual = row->residual ? tensor_of(model, i, row->residual) : -1;
@@ -129,10 +143,10 @@ lap_status lap_net_build(const char *model, int height, int width, lap_net **out
                         SIDE_MAX);
     lap_net *net = calloc(1, sizeof *net);
     if (!net) return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory for the network", model);
-    net->model = model_names[found];
+    net->model = lap_net_model_names[found];
     net->height = height;
     net->width = width;
-    lap_status status = fill_net(models[found], net, err);
+    lap_status status = fill_net(models[found].model, net, err);
     if (status != LAP_OK) {
         lap_net_free(net);
         return status;

@@ -15,6 +15,17 @@ static const char *const kind_names[LAP_OP_KIND_COUNT] = {
     [LAP_OP_FC] = "fc",
 };
 
+static const char *const act_names[LAP_ACT_COUNT] = {
+    [LAP_ACT_NONE] = "none",
+    [LAP_ACT_RELU] = "relu",
+    [LAP_ACT_SILU] = "silu",
+    [LAP_ACT_SIGMOID] = "sigmoid",
+};
+
+const char *lap_activation_name(lap_activation act) {
+    return (unsigned)act < LAP_ACT_COUNT ? act_names[act] : "unknown";
+}
+
 const char *lap_precision_name(lap_precision precision) {
     return (unsigned)precision < LAP_PRECISION_COUNT ? precision_names[precision] : "unknown";
 }

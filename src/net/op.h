@@ -31,7 +31,7 @@ const char *lap_precision_name(lap_precision precision); /* "fp32", … */
 bool lap_precision_parse(const char *name, lap_precision *out);
 
 typedef enum lap_op_kind {
-    LAP_OP_CONV = 0, /* convolution + bias [+ residual] [+ ReLU] */
+    LAP_OP_CONV = 0, /* convolution + bias [+ residual] [+ activation] */
     LAP_OP_MAXPOOL,  /* padding counts as minus infinity */
     LAP_OP_AVGPOOL,  /* global average over h and w */
     LAP_OP_FC,       /* fully connected + bias */
@@ -39,6 +39,17 @@ typedef enum lap_op_kind {
 } lap_op_kind;
 
 const char *lap_op_kind_name(lap_op_kind kind); /* "conv", … */
+
+/* What an op does to each of its values at the end. */
+typedef enum lap_activation {
+    LAP_ACT_NONE = 0,
+    LAP_ACT_RELU,
+    LAP_ACT_SILU,    /* x / (1 + exp(-x)) */
+    LAP_ACT_SIGMOID, /* 1 / (1 + exp(-x)) */
+    LAP_ACT_COUNT
+} lap_activation;
+
+const char *lap_activation_name(lap_activation act); /* "none", "relu", … */
 
 typedef struct lap_tensor {
     int c, h, w; /* logical shape of one image */
@@ -55,8 +66,8 @@ typedef struct lap_op {
     char bn[48];   /* the batch-norm module folded into it, "" if none */
     int input;     /* tensor indices */
     int output;
-    int residual; /* tensor added before the ReLU, -1 if none */
-    bool relu;
+    int residual; /* tensor added before the activation, -1 if none */
+    lap_activation act;
     lap_tensor in, out; /* copies of the tensors' shapes */
     int r, s;           /* window height and width (CONV, MAXPOOL); 1 for FC; h, w for AVGPOOL */
     int stride, pad;    /* the same in both directions */
@@ -76,15 +87,18 @@ typedef struct lap_net {
  * model (lists the known ones) or a size below 32 or too large; LAP_E_NOMEM. */
 lap_status lap_net_build(const char *model, int height, int width, lap_net **out, lap_error *err);
 void lap_net_free(lap_net *net);
-/* Known model names, NULL-terminated; static. */
+/* Known model names, NULL-terminated. */
+extern const char *const lap_net_model_names[];
 const char *const *lap_net_models(void);
+/* The name as its authors write it: "ResNet-18"; an unknown one as it is. */
+const char *lap_net_title(const char *model);
 
 /* Work of one op on one image. */
 uint64_t lap_op_macs(const lap_op *op);         /* multiply-adds: conv and fc only */
 uint64_t lap_op_flops(const lap_op *op);        /* 2 * macs */
 uint64_t lap_op_weight_count(const lap_op *op); /* weight elements, without bias */
 /* fvcore's convention: one flop per multiply-add, 2 per batch-norm element, 1 per average-pool
- * input element; ReLU, addition and max-pool free. */
+ * input element; activations, addition and max-pool free. */
 uint64_t lap_op_fvcore(const lap_op *op);
 /* Least bytes moved for a batch n: input + residual + output once per image, weights + bias once.
  * Logical channels, elem_bytes per element (bias 4). */

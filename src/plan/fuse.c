@@ -23,7 +23,8 @@ static const lap_op *writer(const lap_net *net, int tensor) {
 static const lap_op *downsample_of(const lap_net *net, const lap_op *op) {
     if (op->kind != LAP_OP_CONV || op->residual < 0) return NULL;
     const lap_op *made = writer(net, op->residual);
-    if (!made || made->kind != LAP_OP_CONV || made->residual >= 0 || made->relu) return NULL;
+    if (!made || made->kind != LAP_OP_CONV || made->residual >= 0 || made->act != LAP_ACT_NONE)
+        return NULL;
     if (made->r != 1 || made->s != 1 || made->pad != 0) return NULL;
     return only_reader(net, op->residual) == op ? made : NULL;
 }

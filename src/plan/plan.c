@@ -230,7 +230,7 @@ static lap_arg role_arg(const lap_plan *plan, const plan_step *step, lap_role ro
         return (lap_arg){.kind = LAP_ARG_I32, .i32 = (int32_t)plan->options.batch};
     if (role == LAP_ROLE_FLAGS) {
         int flags =
-            (step->op->relu ? LAP_FLAG_RELU : 0) |
+            (step->op->act == LAP_ACT_RELU ? LAP_FLAG_RELU : 0) |
             (step->op->residual >= 0 && step->c.fusion != LAP_FUSE_DOWNSAMPLE ? LAP_FLAG_RESIDUAL
                                                                               : 0);
         return (lap_arg){.kind = LAP_ARG_I32, .i32 = flags};

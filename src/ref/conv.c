@@ -4,6 +4,7 @@
  * padding are skipped. */
 #include "ref/conv.h"
 #include "base/threads.h"
+#include "ref/activation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -109,8 +110,7 @@ static void store_pixel(const conv *v, size_t pixel, int block, const double sum
         size_t at = pixel * (size_t)op->out.c + (size_t)(block * LANES + lane);
         double y = sum[lane];
         if (v->residual) y += value(v, v->residual[at]);
-        /* Not fmax: a NaN must stay one. */
-        if (op->relu && !v->magnitude && y < 0.0) y = 0.0;
+        if (!v->magnitude) y = lap_ref_activation(op->act, y);
         v->y[at] = y;
     }
 }

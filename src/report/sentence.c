@@ -3,18 +3,15 @@
 #include "report/format.h"
 #include "report/table.h"
 
-#include <string.h>
+#include "net/op.h"
 
-/* Names as their authors write them. */
-static const char *network_name(const char *model) {
-    return strcmp(model, "resnet18") == 0 ? "ResNet-18" : model;
-}
+#include <string.h>
 
 static void add_failure(const lap_row *row, lap_text *out) {
     char api[64];
     lap_format_api(api, sizeof api, &row->device);
     lap_text_addf(out, "%s through %s has no result for %s (%dx%d, %s, batch %llu): %s: %s.",
-                  row->device.name, api, network_name(row->network), row->height, row->width,
+                  row->device.name, api, lap_net_title(row->network), row->height, row->width,
                   row->precision, (unsigned long long)row->batch, lap_row_status_name(row->status),
                   lap_row_reason(row));
 }
@@ -65,7 +62,7 @@ static void add_sentence(const lap_row *row, const lap_row *best, bool utf8, lap
     bool fast = best && best->throughput.images_per_s.has;
     lap_format_api(api, sizeof api, &row->device);
     lap_text_addf(out, "%s through %s runs %s (%dx%d, %s", row->device.name, api,
-                  network_name(row->network), row->height, row->width, row->precision);
+                  lap_net_title(row->network), row->height, row->width, row->precision);
     if (timed || !fast) lap_text_addf(out, ", batch %llu", (unsigned long long)row->batch);
     lap_text_add(out, ")");
     if (timed) add_latency(row, utf8, out);

@@ -44,15 +44,46 @@ static void add_tail(lap_net *to, int tensor) {
     add(to, &tail, tensor, -1);
 }
 
+/* A 1x1 convolution from the step's input that makes a tensor of shape out. */
+static int add_side(lap_net *to, const lap_tensor *out, int stride) {
+    lap_op side = {
+        .kind = LAP_OP_CONV, .in = to->tensors[0], .out = *out, .r = 1, .s = 1, .stride = stride};
+    snprintf(side.name, sizeof side.name, "side%d", to->op_count);
+    return add(to, &side, 0, -1);
+}
+
+/* op reads two tensors that come from further away: one of them is the input, or both are made
+ * from it by 1x1 convolutions, as in a bottleneck. */
+static lap_status add_far_pair(const lap_net *net, const lap_step_ref *ref, lap_net *to, int *out,
+                               lap_error *err) {
+    const lap_op *op = &net->ops[ref->op];
+    if (op->in.h != op->out.h || op->in.w != op->out.w)
+        return LAP_FAIL(err, LAP_E_UNSUPPORTED,
+                        "%s: its inputs have no common origin two ops back and different sizes",
+                        op->name);
+    if (ref->fusion == LAP_FUSE_DOWNSAMPLE) {
+        const lap_op *partner = &net->ops[ref->partner];
+        to->tensors[0] = partner->in;
+        int input = add_side(to, &op->in, partner->stride);
+        int residual = add(to, partner, 0, -1);
+        *out = add(to, op, input, residual);
+        return LAP_OK;
+    }
+    to->tensors[0] = op->in;
+    int residual = add_side(to, &op->out, 1);
+    *out = add(to, op, 0, residual);
+    return LAP_OK;
+}
+
 /* op reads two tensors: `made` by one convolution from what the other one is, or comes from. */
-static lap_status add_pair(const lap_net *net, const lap_op *op, lap_net *to, int *out,
+static lap_status add_pair(const lap_net *net, const lap_step_ref *ref, lap_net *to, int *out,
                            lap_error *err) {
+    const lap_op *op = &net->ops[ref->op];
     const lap_op *made = writer(net, op->input), *side = writer(net, op->residual);
     bool direct = made && made->input == op->residual;
     bool sided = made && side && side->input == made->input && side->residual < 0;
     if (!made || made->residual >= 0 || (!direct && !sided))
-        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: its inputs have no common origin two ops back",
-                        op->name);
+        return add_far_pair(net, ref, to, out, err);
     to->tensors[0] = made->in;
     int input = add(to, made, 0, -1);
     int residual = direct ? 0 : add(to, side, 0, -1);
@@ -63,7 +94,7 @@ static lap_status add_pair(const lap_net *net, const lap_op *op, lap_net *to, in
 static lap_status add_step(const lap_net *net, const lap_step_ref *ref, lap_net *to, int *out,
                            lap_error *err) {
     const lap_op *op = &net->ops[ref->op];
-    if (op->residual >= 0) return add_pair(net, op, to, out, err);
+    if (op->residual >= 0) return add_pair(net, ref, to, out, err);
     to->tensors[0] = op->in;
     *out = add(to, op, 0, -1);
     if (ref->fusion == LAP_FUSE_MAXPOOL || ref->fusion == LAP_FUSE_FC)

@@ -241,7 +241,7 @@ static void test_bad_words(void **state) {
     refuse("run", "device =", "a device selector");
     refuse("run", "exclude = fc_v, conv_wino", "there is no kernel 'conv_wino'");
     refuse("run", "exclude = avgpool_vv", "did you mean avgpool_v?");
-    refuse("network", "model = resnet50", "a comma-separated list of resnet18");
+    refuse("network", "model = resnet19", "a comma-separated list of resnet18");
     refuse("network", "precision = fp23", "did you mean fp32?");
     refuse("network", "weights = synthetic", "synthetic:SEED");
     refuse("network", "weights = synthetic:", "synthetic:SEED");

@@ -99,7 +99,7 @@ static void execute(void) {
     lap_buffer *in = upload(queue, r.in), *weights = upload(queue, r.packed);
     lap_buffer *b = upload(queue, bias), *out = upload(queue, r.out);
     lap_buffer *residual = r.op.residual >= 0 ? upload(queue, r.residual) : NULL;
-    int32_t flags = (r.op.relu ? 1 : 0) | (residual ? 2 : 0);
+    int32_t flags = (r.op.act == LAP_ACT_RELU ? 1 : 0) | (residual ? 2 : 0);
     lap_arg conv[] = {{.buffer = in},
                       {.buffer = weights},
                       {.buffer = b},
@@ -147,7 +147,7 @@ static void set_op(lap_op_kind kind, const char *stem, lap_tensor in, lap_tensor
     r.stem = stem;
     r.op = (lap_op){.kind = kind,
                     .residual = residual,
-                    .relu = relu,
+                    .act = relu ? LAP_ACT_RELU : LAP_ACT_NONE,
                     .in = in,
                     .out = out,
                     .r = window,

@@ -289,7 +289,8 @@ static void run_stages(const job *j) {
             continue;
         }
         lap_arg args[LAP_MAX_ROLES] = {0};
-        int32_t flags = (j->op.relu ? LAP_FLAG_RELU : 0) | (j->res ? LAP_FLAG_RESIDUAL : 0);
+        int32_t flags =
+            (j->op.act == LAP_ACT_RELU ? LAP_FLAG_RELU : 0) | (j->res ? LAP_FLAG_RESIDUAL : 0);
         for (int i = 0; i < stage->role_count; i++) {
             args[i].kind = LAP_ARG_BUFFER;
             args[i].buffer = role_buffer(j, stage->roles[i]);

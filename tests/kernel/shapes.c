@@ -3,46 +3,48 @@
 
 #include <stdio.h>
 
+#define NONE LAP_ACT_NONE
+#define RELU LAP_ACT_RELU
 #define ALONE LAP_FUSE_NONE, 0, 0, 0
 
 const shape shapes[] = {
-    {LAP_OP_CONV, 2, 3, 13, 13, 10, 3, 3, 1, 1, true, true, ALONE},
-    {LAP_OP_CONV, 1, 3, 45, 57, 64, 7, 7, 2, 3, true, false, ALONE},
-    {LAP_OP_CONV, 3, 20, 7, 7, 100, 3, 3, 1, 1, true, true, ALONE},
-    {LAP_OP_CONV, 1, 64, 14, 28, 64, 3, 3, 1, 1, false, true, ALONE},
-    {LAP_OP_CONV, 2, 64, 13, 9, 64, 3, 3, 2, 1, true, false, ALONE},
-    {LAP_OP_CONV, 2, 64, 14, 14, 100, 1, 1, 2, 0, false, false, ALONE},
-    {LAP_OP_CONV, 1, 4, 9, 7, 64, 5, 5, 1, 0, true, true, ALONE},
-    {LAP_OP_CONV, 1, 20, 11, 30, 64, 5, 5, 2, 3, false, true, ALONE},
-    {LAP_OP_CONV, 3, 4, 1, 1, 10, 3, 3, 1, 1, false, false, ALONE},
-    {LAP_OP_CONV, 1, 5, 8, 3, 20, 4, 2, 1, 0, true, false, ALONE},
-    {LAP_OP_CONV, 1, 4, 6, 5, 12, 3, 3, 1, 3, true, false, ALONE},   /* more border than window */
-    {LAP_OP_CONV, 2, 32, 15, 13, 48, 3, 3, 1, 1, true, true, ALONE}, /* odd sizes for tiles */
-    {LAP_OP_CONV, 1, 16, 16, 11, 16, 3, 3, 1, 0, false, false, ALONE},
-    {LAP_OP_MAXPOOL, 2, 64, 15, 56, 64, 3, 3, 2, 1, false, false, ALONE},
-    {LAP_OP_MAXPOOL, 1, 3, 7, 7, 3, 2, 2, 2, 0, false, false, ALONE},
-    {LAP_OP_MAXPOOL, 3, 20, 5, 9, 20, 3, 3, 1, 1, false, false, ALONE},
-    {LAP_OP_AVGPOOL, 3, 512, 7, 7, 512, 7, 7, 1, 0, false, false, ALONE},
-    {LAP_OP_AVGPOOL, 1, 10, 5, 3, 10, 5, 3, 1, 0, false, false, ALONE},
-    {LAP_OP_FC, 1, 512, 1, 1, 1000, 1, 1, 1, 0, false, false, ALONE},
-    {LAP_OP_FC, 7, 64, 1, 1, 10, 1, 1, 1, 0, false, false, ALONE},
-    {LAP_OP_FC, 4, 20, 1, 1, 70, 1, 1, 1, 0, false, false, ALONE},
+    {LAP_OP_CONV, 2, 3, 13, 13, 10, 3, 3, 1, 1, RELU, true, ALONE},
+    {LAP_OP_CONV, 1, 3, 45, 57, 64, 7, 7, 2, 3, RELU, false, ALONE},
+    {LAP_OP_CONV, 3, 20, 7, 7, 100, 3, 3, 1, 1, RELU, true, ALONE},
+    {LAP_OP_CONV, 1, 64, 14, 28, 64, 3, 3, 1, 1, NONE, true, ALONE},
+    {LAP_OP_CONV, 2, 64, 13, 9, 64, 3, 3, 2, 1, RELU, false, ALONE},
+    {LAP_OP_CONV, 2, 64, 14, 14, 100, 1, 1, 2, 0, NONE, false, ALONE},
+    {LAP_OP_CONV, 1, 4, 9, 7, 64, 5, 5, 1, 0, RELU, true, ALONE},
+    {LAP_OP_CONV, 1, 20, 11, 30, 64, 5, 5, 2, 3, NONE, true, ALONE},
+    {LAP_OP_CONV, 3, 4, 1, 1, 10, 3, 3, 1, 1, NONE, false, ALONE},
+    {LAP_OP_CONV, 1, 5, 8, 3, 20, 4, 2, 1, 0, RELU, false, ALONE},
+    {LAP_OP_CONV, 1, 4, 6, 5, 12, 3, 3, 1, 3, RELU, false, ALONE},   /* more border than window */
+    {LAP_OP_CONV, 2, 32, 15, 13, 48, 3, 3, 1, 1, RELU, true, ALONE}, /* odd sizes for tiles */
+    {LAP_OP_CONV, 1, 16, 16, 11, 16, 3, 3, 1, 0, NONE, false, ALONE},
+    {LAP_OP_MAXPOOL, 2, 64, 15, 56, 64, 3, 3, 2, 1, NONE, false, ALONE},
+    {LAP_OP_MAXPOOL, 1, 3, 7, 7, 3, 2, 2, 2, 0, NONE, false, ALONE},
+    {LAP_OP_MAXPOOL, 3, 20, 5, 9, 20, 3, 3, 1, 1, NONE, false, ALONE},
+    {LAP_OP_AVGPOOL, 3, 512, 7, 7, 512, 7, 7, 1, 0, NONE, false, ALONE},
+    {LAP_OP_AVGPOOL, 1, 10, 5, 3, 10, 5, 3, 1, 0, NONE, false, ALONE},
+    {LAP_OP_FC, 1, 512, 1, 1, 1000, 1, 1, 1, 0, NONE, false, ALONE},
+    {LAP_OP_FC, 7, 64, 1, 1, 10, 1, 1, 1, 0, NONE, false, ALONE},
+    {LAP_OP_FC, 4, 20, 1, 1, 70, 1, 1, 1, 0, NONE, false, ALONE},
     /* pairs */
-    {LAP_OP_CONV, 1, 3, 45, 57, 64, 7, 7, 2, 3, true, false, LAP_FUSE_MAXPOOL, 3, 2, 1},
-    {LAP_OP_CONV, 2, 3, 64, 38, 64, 7, 7, 2, 3, true, false, LAP_FUSE_MAXPOOL, 3, 2, 1},
-    {LAP_OP_CONV, 3, 3, 33, 32, 20, 7, 7, 2, 3, false, false, LAP_FUSE_MAXPOOL, 3, 2, 1},
-    {LAP_OP_CONV, 1, 5, 12, 9, 10, 3, 3, 1, 1, true, false, LAP_FUSE_MAXPOOL, 2, 2, 0},
-    {LAP_OP_CONV, 2, 4, 9, 11, 64, 5, 5, 1, 2, true, true, LAP_FUSE_MAXPOOL, 3, 1, 1},
-    {LAP_OP_CONV, 2, 64, 7, 5, 64, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 32, 2, 0},
-    {LAP_OP_CONV, 1, 128, 14, 28, 128, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 64, 2, 0},
-    {LAP_OP_CONV, 3, 20, 7, 7, 100, 3, 3, 1, 1, false, true, LAP_FUSE_DOWNSAMPLE, 10, 2, 0},
-    {LAP_OP_CONV, 1, 10, 9, 6, 20, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 6, 1, 0},
-    {LAP_OP_AVGPOOL, 1, 512, 7, 7, 512, 7, 7, 1, 0, false, false, LAP_FUSE_FC, 1000, 0, 0},
-    {LAP_OP_AVGPOOL, 3, 512, 4, 2, 512, 4, 2, 1, 0, false, false, LAP_FUSE_FC, 70, 0, 0},
-    {LAP_OP_AVGPOOL, 8, 20, 2, 2, 20, 2, 2, 1, 0, false, false, LAP_FUSE_FC, 10, 0, 0},
-    {LAP_OP_AVGPOOL, 2, 10, 5, 3, 10, 5, 3, 1, 0, false, false, LAP_FUSE_FC, 17, 0, 0},
+    {LAP_OP_CONV, 1, 3, 45, 57, 64, 7, 7, 2, 3, RELU, false, LAP_FUSE_MAXPOOL, 3, 2, 1},
+    {LAP_OP_CONV, 2, 3, 64, 38, 64, 7, 7, 2, 3, RELU, false, LAP_FUSE_MAXPOOL, 3, 2, 1},
+    {LAP_OP_CONV, 3, 3, 33, 32, 20, 7, 7, 2, 3, NONE, false, LAP_FUSE_MAXPOOL, 3, 2, 1},
+    {LAP_OP_CONV, 1, 5, 12, 9, 10, 3, 3, 1, 1, RELU, false, LAP_FUSE_MAXPOOL, 2, 2, 0},
+    {LAP_OP_CONV, 2, 4, 9, 11, 64, 5, 5, 1, 2, RELU, true, LAP_FUSE_MAXPOOL, 3, 1, 1},
+    {LAP_OP_CONV, 2, 64, 7, 5, 64, 3, 3, 1, 1, RELU, true, LAP_FUSE_DOWNSAMPLE, 32, 2, 0},
+    {LAP_OP_CONV, 1, 128, 14, 28, 128, 3, 3, 1, 1, RELU, true, LAP_FUSE_DOWNSAMPLE, 64, 2, 0},
+    {LAP_OP_CONV, 3, 20, 7, 7, 100, 3, 3, 1, 1, NONE, true, LAP_FUSE_DOWNSAMPLE, 10, 2, 0},
+    {LAP_OP_CONV, 1, 10, 9, 6, 20, 3, 3, 1, 1, RELU, true, LAP_FUSE_DOWNSAMPLE, 6, 1, 0},
+    {LAP_OP_AVGPOOL, 1, 512, 7, 7, 512, 7, 7, 1, 0, NONE, false, LAP_FUSE_FC, 1000, 0, 0},
+    {LAP_OP_AVGPOOL, 3, 512, 4, 2, 512, 4, 2, 1, 0, NONE, false, LAP_FUSE_FC, 70, 0, 0},
+    {LAP_OP_AVGPOOL, 8, 20, 2, 2, 20, 2, 2, 1, 0, NONE, false, LAP_FUSE_FC, 10, 0, 0},
+    {LAP_OP_AVGPOOL, 2, 10, 5, 3, 10, 5, 3, 1, 0, NONE, false, LAP_FUSE_FC, 17, 0, 0},
     /* enough tiles for rows that refuse few */
-    {LAP_OP_CONV, 2, 64, 15, 14, 96, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 36, 2, 0},
+    {LAP_OP_CONV, 2, 64, 15, 14, 96, 3, 3, 1, 1, RELU, true, LAP_FUSE_DOWNSAMPLE, 36, 2, 0},
 };
 const int shape_count = sizeof shapes / sizeof shapes[0];
 
@@ -65,7 +67,7 @@ int shape_for(lap_op_kind kind, lap_fusion fusion) {
 }
 
 lap_op shape_op(const shape *s) {
-    lap_op op = {.kind = s->kind, .relu = s->relu, .residual = s->residual ? 2 : -1};
+    lap_op op = {.kind = s->kind, .act = s->act, .residual = s->residual ? 2 : -1};
     snprintf(op.name, sizeof op.name, "shape");
     op.in = (lap_tensor){s->c, s->h, s->w, (s->c + 3) / 4 * 4};
     op.out = (lap_tensor){s->k, 1, 1, (s->k + 3) / 4 * 4};

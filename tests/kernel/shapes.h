@@ -8,7 +8,8 @@
 typedef struct shape {
     lap_op_kind kind;
     int n, c, h, w, k, r, s, stride, pad;
-    bool relu, residual;
+    lap_activation act;
+    bool residual;
     /* The partner, whose other sizes follow from the op's: window, step and border of the max-pool;
      * input channels and step of the 1x1 convolution; outputs of the layer. */
     lap_fusion fusion;

@@ -103,7 +103,7 @@ static double naive(const rig *t, int image, int p, int q, int k, double *bound)
         sum += more;
         *bound += fabs(more);
     }
-    return op->relu && sum < 0.0 ? 0.0 : sum;
+    return op->act == LAP_ACT_RELU && sum < 0.0 ? 0.0 : sum;
 }
 
 static void check_conv(lap_op op, int n) {
@@ -135,7 +135,7 @@ static void convolutions(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         lap_op op = make_op(LAP_OP_CONV, cases[i].c, cases[i].h, cases[i].w, cases[i].k, cases[i].r,
                             cases[i].s, cases[i].stride, cases[i].pad);
-        op.relu = cases[i].relu;
+        op.act = cases[i].relu ? LAP_ACT_RELU : LAP_ACT_NONE;
         op.residual = cases[i].residual ? 7 : -1;
         check_conv(op, cases[i].n);
     }
@@ -150,7 +150,7 @@ static void fully_connected(void **state) {
 static void nan_passes_through(void **state) {
     (void)state;
     lap_op op = make_op(LAP_OP_CONV, 3, 8, 8, 4, 3, 3, 1, 1);
-    op.relu = true;
+    op.act = LAP_ACT_RELU;
     rig t = make_rig(op, 1);
     t.x[(4 * 8 + 5) * 3 + 1] = NAN;
     run(&t, NULL);

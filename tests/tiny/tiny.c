@@ -45,13 +45,18 @@ lap_net *tiny_net(void) {
     net->ops = must(calloc(OPS, sizeof *net->ops));
     net->tensors = must(calloc(OPS + 1, sizeof *net->tensors));
     net->tensors[0] = shape(3, TINY_SIDE, TINY_SIDE);
-    lap_op conv = {
-        .kind = LAP_OP_CONV, .residual = -1, .relu = true, .r = 3, .s = 3, .stride = 2, .pad = 1};
+    lap_op conv = {.kind = LAP_OP_CONV,
+                   .residual = -1,
+                   .act = LAP_ACT_RELU,
+                   .r = 3,
+                   .s = 3,
+                   .stride = 2,
+                   .pad = 1};
     add(net, conv, "conv1", 6);
     lap_op pool = conv;
     pool.kind = LAP_OP_MAXPOOL;
     pool.input = 1;
-    pool.relu = false;
+    pool.act = LAP_ACT_NONE;
     add(net, pool, "maxpool", 6);
     conv.input = 2;
     conv.stride = 1;

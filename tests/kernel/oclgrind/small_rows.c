@@ -16,31 +16,34 @@
 typedef struct shape {
     lap_op_kind kind;
     int n, c, h, w, k, r, s, stride, pad;
-    bool relu, residual;
+    lap_activation act;
+    bool residual;
     /* Window of the max-pool (step 2, border 1), input channels of the 1x1 convolution (step 2), or
      * outputs of the layer. */
     lap_fusion fusion;
     int size2;
 } shape;
 
+#define NONE LAP_ACT_NONE
+#define RELU LAP_ACT_RELU
 #define ALONE LAP_FUSE_NONE, 0
 
 static const shape shapes[] = {
-    {LAP_OP_CONV, 2, 5, 4, 3, 6, 3, 3, 1, 1, true, true, ALONE},
-    {LAP_OP_CONV, 1, 16, 5, 5, 36, 3, 3, 2, 1, false, false, ALONE},
-    {LAP_OP_CONV, 1, 3, 9, 7, 16, 7, 7, 2, 3, true, false, ALONE},
-    {LAP_OP_CONV, 2, 16, 5, 4, 20, 1, 1, 2, 0, false, true, ALONE},
+    {LAP_OP_CONV, 2, 5, 4, 3, 6, 3, 3, 1, 1, RELU, true, ALONE},
+    {LAP_OP_CONV, 1, 16, 5, 5, 36, 3, 3, 2, 1, NONE, false, ALONE},
+    {LAP_OP_CONV, 1, 3, 9, 7, 16, 7, 7, 2, 3, RELU, false, ALONE},
+    {LAP_OP_CONV, 2, 16, 5, 4, 20, 1, 1, 2, 0, NONE, true, ALONE},
     /* Enough tiles, and whole vectors of channels, for the Winograd rows. */
-    {LAP_OP_CONV, 1, 16, 23, 22, 16, 3, 3, 1, 1, true, true, ALONE},
-    {LAP_OP_CONV, 1, 16, 23, 22, 16, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 8},
-    {LAP_OP_MAXPOOL, 2, 6, 5, 4, 6, 3, 3, 2, 1, false, false, ALONE},
-    {LAP_OP_AVGPOOL, 2, 10, 3, 3, 10, 3, 3, 1, 0, false, false, ALONE},
-    {LAP_OP_AVGPOOL, 1, 16, 5, 4, 16, 5, 4, 1, 0, false, false, ALONE},
-    {LAP_OP_FC, 3, 18, 1, 1, 7, 1, 1, 1, 0, false, false, ALONE},
-    {LAP_OP_FC, 33, 34, 1, 1, 10, 1, 1, 1, 0, false, false, ALONE},
-    {LAP_OP_CONV, 2, 3, 13, 11, 10, 7, 7, 2, 3, true, false, LAP_FUSE_MAXPOOL, 3},
-    {LAP_OP_CONV, 2, 10, 4, 3, 20, 3, 3, 1, 1, true, true, LAP_FUSE_DOWNSAMPLE, 6},
-    {LAP_OP_AVGPOOL, 3, 34, 3, 3, 34, 3, 3, 1, 0, false, false, LAP_FUSE_FC, 7},
+    {LAP_OP_CONV, 1, 16, 23, 22, 16, 3, 3, 1, 1, RELU, true, ALONE},
+    {LAP_OP_CONV, 1, 16, 23, 22, 16, 3, 3, 1, 1, RELU, true, LAP_FUSE_DOWNSAMPLE, 8},
+    {LAP_OP_MAXPOOL, 2, 6, 5, 4, 6, 3, 3, 2, 1, NONE, false, ALONE},
+    {LAP_OP_AVGPOOL, 2, 10, 3, 3, 10, 3, 3, 1, 0, NONE, false, ALONE},
+    {LAP_OP_AVGPOOL, 1, 16, 5, 4, 16, 5, 4, 1, 0, NONE, false, ALONE},
+    {LAP_OP_FC, 3, 18, 1, 1, 7, 1, 1, 1, 0, NONE, false, ALONE},
+    {LAP_OP_FC, 33, 34, 1, 1, 10, 1, 1, 1, 0, NONE, false, ALONE},
+    {LAP_OP_CONV, 2, 3, 13, 11, 10, 7, 7, 2, 3, RELU, false, LAP_FUSE_MAXPOOL, 3},
+    {LAP_OP_CONV, 2, 10, 4, 3, 20, 3, 3, 1, 1, RELU, true, LAP_FUSE_DOWNSAMPLE, 6},
+    {LAP_OP_AVGPOOL, 3, 34, 3, 3, 34, 3, 3, 1, 0, NONE, false, LAP_FUSE_FC, 7},
 };
 
 typedef struct rig {
@@ -61,7 +64,7 @@ static void fail(rig *r, const char *what) {
 static lap_op make_op(const shape *s) {
     lap_op op = {.kind = s->kind,
                  .name = "small",
-                 .relu = s->relu,
+                 .act = s->act,
                  .residual = s->residual ? 1 : -1,
                  .in = {s->c, s->h, s->w, (s->c + 3) / 4 * 4},
                  .out = {s->k, 1, 1, (s->k + 3) / 4 * 4},
@@ -149,8 +152,8 @@ static void launch(rig *r, const lap_kernel_row *row, const lap_case *c, const l
                        defines, count};
     lap_kernel *kernel;
     if (lap_kernel_build(r->device, &build, &kernel, &r->err) != LAP_OK) fail(r, row->id);
-    int flags =
-        (c->op->relu ? LAP_FLAG_RELU : 0) | (buffers[LAP_ROLE_RESIDUAL] ? LAP_FLAG_RESIDUAL : 0);
+    int flags = (c->op->act == LAP_ACT_RELU ? LAP_FLAG_RELU : 0) |
+                (buffers[LAP_ROLE_RESIDUAL] ? LAP_FLAG_RESIDUAL : 0);
     lap_arg args[LAP_MAX_ROLES] = {0};
     for (int i = 0; i < stage->role_count; i++) {
         lap_role role = stage->roles[i];
