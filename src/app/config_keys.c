@@ -151,8 +151,9 @@ const lap_key lap_keys[] = {
      "of what is available there.",
      .real_least = 0.01, .real_most = 1},
     {"throughput", "max_seconds", LAP_KEY_REAL, FIELD(throughput.max_seconds), "60",
-     "Search and measurement each end after this time; the row then says so.", .real_least = 0.001,
-     .real_most = 86400},
+     "Search and measurement each end after this time, which building kernels does not count "
+     "against; the row then says so.",
+     .real_least = 0.001, .real_most = 86400},
     {"throughput", "latency_limit_ms", LAP_KEY_REAL, FIELD(throughput.latency_limit_ms), "0",
      "Only batches that take no longer than this are measured at the end; the search goes no "
      "further than the first one that does. 0: no limit.",

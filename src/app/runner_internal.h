@@ -22,6 +22,7 @@ typedef struct lap_case_run {
     float *logits; /* verified logits, NULL when verification is off */
     lap_latency_run latency;
     lap_telemetry *telemetry;
+    double build_s;    /* in building plans after the first */
     lap_status status; /* the first stage that failed ended the case with this */
     lap_error err;
 } lap_case_run;

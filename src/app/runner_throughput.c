@@ -39,7 +39,10 @@ lap_status run_make_plan(lap_case_run *run, uint64_t batch, lap_queue *queue, la
     options.batch = batch;
     options.queue = queue;
     if (!run->session) LAP_TRY(run_open(run, err));
-    LAP_TRY(lap_plan_new(run->session, runner->net, &options, NULL, NULL, out, err));
+    double start = lap_clock_now();
+    lap_status status = lap_plan_new(run->session, runner->net, &options, NULL, NULL, out, err);
+    run->build_s += lap_clock_now() - start;
+    if (status != LAP_OK) return status;
     if (batch > 1) LAP_TRY(run_fits(run, *out, err));
     LAP_TRY(lap_plan_upload(*out, runner->weights, err));
     LAP_TRY(lap_plan_bind(*out, err));
@@ -131,7 +134,10 @@ static lap_status do_batch(batch_job *job, lap_error *err) {
 
 static lap_status try_batch(void *context, uint64_t batch, lap_trial *out, lap_error *err) {
     batch_job job = {.run = context, .batch = batch};
-    LAP_TRY(do_batch(&job, err));
+    double built = job.run->build_s;
+    lap_status status = do_batch(&job, err);
+    out->build_s = job.run->build_s - built;
+    if (status != LAP_OK) return status;
     out->images_per_s = (double)batch * (double)job.done / job.seconds;
     out->batch_s = job.seconds / (double)job.done;
     out->timed_s = job.timed_s;

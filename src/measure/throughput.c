@@ -30,6 +30,7 @@ typedef struct search_state {
     lap_throughput *out;
     double (*now)(void);
     double started;
+    double built_s;           /* building kernels, which the batch size does not make slow */
     lap_status first_failure; /* of the smallest batch that had no value */
     lap_error first_error, last_error;
 } search_state;
@@ -74,6 +75,7 @@ static lap_status try_one(search_state *s, uint64_t batch) {
     lap_error_clear(&s->last_error);
     lap_status status = o->try_batch(o->context, batch, &trial, &s->last_error);
     double rate = trial.images_per_s;
+    if (trial.build_s > 0 && isfinite(trial.build_s)) s->built_s += trial.build_s;
     if (status == LAP_OK && (!(rate > 0) || !isfinite(rate)))
         status = LAP_FAIL(&s->last_error, LAP_E_TIMER, "batch %llu: the clock shows no time",
                           (unsigned long long)batch);
@@ -125,7 +127,10 @@ static double final_seconds(const lap_throughput_options *o, const lap_curve_poi
     return o->max_seconds > 0 && seconds > o->max_seconds ? o->max_seconds : seconds;
 }
 
+/* False with LAP_OK where the search has had its time: what the last batch said is not its result.
+ */
 static bool may_go_on(search_state *s, lap_status *status) {
+    *status = LAP_OK;
     const lap_throughput_options *o = s->options;
     char *ended = s->out->ended;
     size_t size = sizeof s->out->ended;
@@ -134,7 +139,7 @@ static bool may_go_on(search_state *s, lap_status *status) {
         snprintf(ended, size, "interrupted");
         return false;
     }
-    double spent = s->now() - s->started;
+    double spent = s->now() - s->started - s->built_s;
     if (o->max_seconds > 0 && s->out->curve_count > 0 && spent >= o->max_seconds) {
         snprintf(ended, size, "max_seconds reached");
         return false;

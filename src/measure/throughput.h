@@ -24,6 +24,8 @@ typedef struct lap_trial {
     double images_per_s;
     double batch_s; /* one batch under this load; 0: images_per_s tells */
     double timed_s; /* spent in timed runs: what counts as the search's cost */
+    double build_s; /* spent building kernels: not counted against max_seconds. Read after a
+                       failure too */
 } lap_trial;
 
 /* A batch is at the knee when it has this share of the fastest rate. */
@@ -34,7 +36,8 @@ typedef struct lap_throughput_options {
     uint64_t first_batch;   /* 0 means 1 */
     uint64_t max_batch;     /* at least first_batch */
     uint64_t batches;       /* of the final measurement, at least 1 */
-    double max_seconds;     /* no new batch size is begun after this; 0: no limit */
+    double max_seconds;     /* no new batch size is begun after this, building kernels apart; 0: no
+                               limit */
     double latency_limit_s; /* larger batches are not sought beyond one that takes longer, and the
                                final one is within it; 0: no limit */
     double search_cost;     /* the timed part of the search ends when it took so many times as long

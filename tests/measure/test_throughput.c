@@ -18,6 +18,7 @@ typedef struct simulated {
     size_t tries, measures;
     size_t interrupt_after;
     uint64_t measured_batches;
+    double build_s; /* of each try's clock, in building kernels */
 } simulated;
 
 static double clock_s;
@@ -35,7 +36,8 @@ static lap_status try_batch(void *context, uint64_t batch, lap_trial *out, lap_e
     simulated *d = context;
     assert_true(d->tries < sizeof d->tried / sizeof d->tried[0]);
     d->tried[d->tries++] = batch;
-    clock_s += 1;
+    clock_s += 1 + d->build_s;
+    out->build_s = d->build_s;
     if (batch == d->fault_at) return LAP_FAIL(err, d->fault, "scripted fault");
     if (batch > d->capacity) return LAP_FAIL(err, d->too_big, "scripted capacity");
     if (batch != d->dead_clock) out->images_per_s = rate_of(d, batch);
@@ -271,6 +273,23 @@ static void max_seconds_ends_the_search(void **state) {
     assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
     assert_int_equal(t.curve_count, 5);
     assert_string_equal(t.ended, "max_seconds reached");
+    lap_throughput_free(&t);
+    d.build_s = 100; /* does not count, also where the batch then fails */
+    d.tries = 0;
+    d.capacity = 4;
+    o = options_of(&d, LAP_SEARCH_BINARY, 1024);
+    o.max_seconds = 4.5;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.curve_count, 5); /* 1, 2, 4, 8, 6: and 5 would be the sixth */
+    assert_string_equal(t.ended, "max_seconds reached");
+    lap_throughput_free(&t);
+    d.build_s = 0;
+    d.tries = 0;
+    d.capacity = 1000;
+    o = options_of(&d, LAP_SEARCH_LINEAR, 1024);
+    o.max_seconds = 4.5;
+    assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.curve_count, 5);
     /* 5 images at 5000/13 a second: 346 batches in 4.5 s, so all 100 are timed */
     assert_int_equal(lap_throughput_measure(&o, &t, NULL), LAP_OK);
     assert_int_equal(d.measured_batches, 100);
