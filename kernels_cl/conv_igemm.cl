@@ -247,7 +247,11 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
             for (int i = 0; i < B_QUADS; i++)
                 b_next[i] = *(__global const float4 *)(b + i * (B_STEP * KPAD));
         }
-        if (slice >= begin && (TEAMS == 1 || slice < end)) {
+#if TEAMS == 1
+        if (slice >= begin) {
+#else
+        if (slice >= begin && slice < end) {
+#endif
             __local const float *a = buffers + buffer;
             __local const float *b = buffers + buffer + A_SIZE;
 #pragma unroll
