@@ -90,10 +90,10 @@ done
 expect 2 "$warmlap" run --device ''
 says err 'empty'
 expect 3 "$warmlap" run --device opencl:99
-expect 3 env OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES= "$warmlap" run --device opencl
+expect 3 env -u OCL_ICD_FILENAMES OCL_ICD_VENDORS=/nonexistent "$warmlap" run --device opencl
 says err 'no OpenCL platform'
 says err '/nonexistent'
-OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES= "$warmlap" devices --json > out 2> err
+env -u OCL_ICD_FILENAMES OCL_ICD_VENDORS=/nonexistent "$warmlap" devices --json > out 2> err
 "$check" out || fail "devices --json without a device is no JSON"
 
 # ---- configuration -------------------------------------------------------------------------------
