@@ -15,8 +15,7 @@ lap_status run_cache_open(lap_case_run *run, lap_latency_options *options, lap_e
     run->row->flush_bytes = lap_flush_bytes(run->flush);
     lap_row_note(run->row, "cold cache: %.4g MiB are touched before each repetition%s",
                  (double)run->row->flush_bytes / (1 << 20),
-                 run->c->device->cache_bytes ? ", twice the last-level cache"
-                                             : "; the device does not tell its cache's size");
+                 run->c->device->cache_bytes ? "" : "; the device does not tell its cache's size");
     options->prepare = lap_flush_run;
     options->prepare_context = run->flush;
     return LAP_OK;

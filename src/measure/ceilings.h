@@ -17,11 +17,13 @@ typedef struct lap_ceilings {
     /* Multiply-adds as 2, by precision: fp32 by fused multiply-adds, tf32, fp16 and bf16 by matrix
      * instructions (mma.sync), fp32x3 a third of fp16 since it takes three products. */
     lap_optional flops_per_s[LAP_PRECISION_COUNT];
-    lap_optional memory_bytes_per_s;    /* copying, bytes read and written, far beyond all caches */
-    lap_optional cache_bytes_per_s;     /* the same within half the last-level cache */
-    uint64_t memory_bytes, cache_bytes; /* read and written by one pass of each copy */
-    bool stored;      /* at least one value is an earlier, better measurement from the disk */
-    char reason[512]; /* what is absent and why; "" if nothing is */
+    lap_optional memory_bytes_per_s; /* copying, bytes read and written, far beyond all caches */
+    lap_optional cache_bytes_per_s;  /* the same where it is fastest: in the last-level cache */
+    uint64_t memory_bytes;           /* read and written by one pass of that copy */
+    uint64_t cache_bytes; /* read and written by one pass of the largest copy that is near the
+                             cache's rate: as much counts as cached. CPU: half of what is told */
+    bool stored;          /* at least one value is an earlier, better measurement from the disk */
+    char reason[512];     /* what is absent and why; "" if nothing is */
 } lap_ceilings;
 
 /* Measure on an idle queue; takes about a second. Absent values are no error. Errors: LAP_E_DEVICE,
@@ -39,16 +41,15 @@ lap_status lap_ceilings_get(lap_queue *queue, const char *folder, lap_ceilings *
 bool lap_ceilings_folder(char *buffer, size_t size);
 
 /* The roofline. Which ceiling limits work of `flops` and `bytes`, and what share of it `seconds`
- * is: max(flops / peak, bytes / bandwidth) / seconds. The bandwidth is the cache's where the bytes
- * fit into half of it, else the memory's. Absent where the ceilings needed are, or seconds is not
+ * is: max(flops / peak, bytes / bandwidth) / seconds. The bandwidth is the cache's for up to
+ * cache_bytes, else the memory's. Absent where the ceilings needed are, or seconds is not
  * above zero. bound is "compute", "cache" or "memory"; NULL when the share is absent. */
 typedef struct lap_roof {
     lap_optional intensity; /* FLOPs per byte; absent without bytes */
     lap_optional share;     /* 1 is the ceiling itself */
     const char *bound;
 } lap_roof;
-lap_roof lap_ceilings_roof(const lap_ceilings *ceilings, lap_precision precision,
-                           uint64_t device_cache_bytes, uint64_t flops, uint64_t bytes,
-                           lap_optional seconds);
+lap_roof lap_ceilings_roof(const lap_ceilings *ceilings, lap_precision precision, uint64_t flops,
+                           uint64_t bytes, lap_optional seconds);
 
 #endif

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { PATH_SIZE = 1024, VALUES = LAP_PRECISION_COUNT + 4 };
-static const char format_line[] = "warmlap ceilings 1";
+static const char format_line[] = "warmlap ceilings 2";
 
 bool lap_ceilings_folder(char *buffer, size_t size) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -154,17 +154,18 @@ static void store(const char *folder, const char *key, const lap_ceilings *c) {
 }
 
 /* A machine that is busy with something else measures too little, never too much. */
-static void keep_best(lap_optional *now, const lap_optional *before, bool *stored) {
-    if (!before->has || (now->has && now->value > before->value)) return;
+static bool keep_best(lap_optional *now, const lap_optional *before, bool *stored) {
+    if (!before->has || (now->has && now->value > before->value)) return false;
     *now = *before;
-    *stored = true;
+    return *stored = true;
 }
 
 static void merge(lap_ceilings *now, const lap_ceilings *before) {
     for (int p = 0; p < LAP_PRECISION_COUNT; p++)
         keep_best(&now->flops_per_s[p], &before->flops_per_s[p], &now->stored);
     keep_best(&now->memory_bytes_per_s, &before->memory_bytes_per_s, &now->stored);
-    keep_best(&now->cache_bytes_per_s, &before->cache_bytes_per_s, &now->stored);
+    if (keep_best(&now->cache_bytes_per_s, &before->cache_bytes_per_s, &now->stored))
+        now->cache_bytes = before->cache_bytes;
     now->has = now->has || now->stored;
 }
 

@@ -143,7 +143,7 @@ static lap_precision precision_of(const lap_row *row) {
 
 static void derive_roof(lap_row *row, lap_layer *layer, double batch) {
     lap_roof roof =
-        lap_ceilings_roof(&row->ceilings, precision_of(row), row->device.cache_bytes,
+        lap_ceilings_roof(&row->ceilings, precision_of(row),
                           (uint64_t)((double)layer->flops * batch), layer->bytes, layer->device_s);
     layer->intensity = roof.intensity;
     layer->share = roof.share;
