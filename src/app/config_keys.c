@@ -184,7 +184,9 @@ const lap_key lap_keys[] = {
     {"output", "samples", LAP_KEY_BOOL, FIELD(output.samples), "yes",
      "Write every single timed run to the JSON file."},
     {"output", "layers", LAP_KEY_BOOL, FIELD(output.layers), "no",
-     "Show the work of each layer, and which kernel runs it."},
+     "Show the work, time and share of the roofline of each layer, and which kernel runs it; in "
+     "the "
+     "JSON and Markdown files too."},
     {"output", "force", LAP_KEY_BOOL, FIELD(output.force), "no",
      "Overwrite result files that exist already."},
 };

@@ -185,3 +185,35 @@ void lap_cells_fill(const lap_row *row, bool utf8, lap_cells *out) {
         rate = row->flops_per_s;
     if (rate.has) lap_format_si(out->flops_per_s, sizeof out->flops_per_s, rate.value);
 }
+
+/* ---- a layer -------------------------------------------------------------------------------- */
+
+static void si_cell(char *buffer, size_t size, lap_optional value) {
+    snprintf(buffer, size, "-");
+    if (value.has) lap_format_si(buffer, size, value.value);
+}
+
+static lap_optional counted(uint64_t n) {
+    return n ? lap_some((double)n) : lap_none();
+}
+
+void lap_layer_cells_fill(const lap_layer *l, lap_layer_cells *out) {
+    si_cell(out->macs, sizeof out->macs, counted(l->macs));
+    si_cell(out->flops, sizeof out->flops, counted(l->flops));
+    si_cell(out->bytes, sizeof out->bytes, counted(l->bytes));
+    snprintf(out->time_ms, sizeof out->time_ms, "-");
+    if (l->device_s.has) lap_format_ms(out->time_ms, sizeof out->time_ms, l->device_s.value);
+    si_cell(out->flops_per_s, sizeof out->flops_per_s, l->flops_per_s);
+    si_cell(out->bytes_per_s, sizeof out->bytes_per_s, l->bytes_per_s);
+    si_cell(out->intensity, sizeof out->intensity, l->intensity);
+    snprintf(out->share, sizeof out->share, "-");
+    if (l->share.has) snprintf(out->share, sizeof out->share, "%.0f%%", l->share.value * 100);
+    snprintf(out->bound, sizeof out->bound, "%s", l->bound ? l->bound : "-");
+}
+
+lap_layer lap_layer_total(const lap_row *row) {
+    lap_layer total = {.name = "whole network", .macs = row->work.macs, .flops = row->work.flops};
+    if (row->latency.has) total.device_s = row->latency.stats.mean;
+    total.flops_per_s = row->flops_per_s;
+    return total;
+}

@@ -26,6 +26,20 @@ typedef struct lap_cells {
 
 void lap_cells_fill(const lap_row *row, bool utf8, lap_cells *out);
 
+/* One layer as people read it; "-" for what is absent. */
+typedef struct lap_layer_cells {
+    char macs[24], flops[24], bytes[24];   /* "116M" */
+    char time_ms[24];                      /* "0.123" */
+    char flops_per_s[24], bytes_per_s[24]; /* "42.2T" */
+    char intensity[24];                    /* FLOPs per byte */
+    char share[24];                        /* of the roofline: "66%" */
+    char bound[16];                        /* "compute" */
+} lap_layer_cells;
+
+void lap_layer_cells_fill(const lap_layer *layer, lap_layer_cells *out);
+/* The network as a line below its layers: its work and the row's own latency. */
+lap_layer lap_layer_total(const lap_row *row);
+
 /* Fixed decimals, locale-proof. */
 void lap_format_fixed(char *buffer, size_t size, int decimals, double value);
 /* Seconds as milliseconds, without the unit; decimals by magnitude: "0.250", "12.35", "1234". */

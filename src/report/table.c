@@ -195,26 +195,12 @@ static const lap_sheet_column layer_columns[] = {
 
 enum { LAYER_COLUMNS = sizeof layer_columns / sizeof layer_columns[0] };
 
-static void si_cell(char *buffer, size_t size, lap_optional value) {
-    snprintf(buffer, size, "-");
-    if (value.has) lap_format_si(buffer, size, value.value);
-}
-
 static void add_layer(lap_sheet *sheet, const lap_layer *l) {
-    char texts[8][24];
-    si_cell(texts[0], sizeof texts[0], l->macs ? lap_some((double)l->macs) : lap_none());
-    si_cell(texts[1], sizeof texts[1], l->flops ? lap_some((double)l->flops) : lap_none());
-    si_cell(texts[2], sizeof texts[2], l->bytes ? lap_some((double)l->bytes) : lap_none());
-    snprintf(texts[3], sizeof texts[3], "-");
-    if (l->device_s.has) lap_format_ms(texts[3], sizeof texts[3], l->device_s.value);
-    si_cell(texts[4], sizeof texts[4], l->flops_per_s);
-    si_cell(texts[5], sizeof texts[5], l->bytes_per_s);
-    si_cell(texts[6], sizeof texts[6], l->intensity);
-    snprintf(texts[7], sizeof texts[7], "-");
-    if (l->share.has) snprintf(texts[7], sizeof texts[7], "%.0f%%", l->share.value * 100);
-    const char *const cells[] = {l->name,  l->kind,  l->kernel, texts[0],
-                                 texts[1], texts[2], texts[3],  texts[4],
-                                 texts[5], texts[6], texts[7],  l->bound ? l->bound : "-"};
+    lap_layer_cells c;
+    lap_layer_cells_fill(l, &c);
+    const char *const cells[] = {l->name,       l->kind,     l->kernel, c.macs,
+                                 c.flops,       c.bytes,     c.time_ms, c.flops_per_s,
+                                 c.bytes_per_s, c.intensity, c.share,   c.bound};
     lap_sheet_add(sheet, cells, LAP_TONE_PLAIN);
 }
 
@@ -235,9 +221,7 @@ lap_status lap_report_layers(const lap_row *row, const lap_style *style, lap_tex
     lap_sheet *sheet = lap_sheet_new(layer_columns, LAYER_COLUMNS);
     for (size_t i = 0; i < row->layer_count; i++)
         add_layer(sheet, &row->layers[i]);
-    lap_layer total = {.name = "whole network", .macs = row->work.macs, .flops = row->work.flops};
-    if (row->latency.has) total.device_s = row->latency.stats.mean;
-    total.flops_per_s = row->flops_per_s;
+    lap_layer total = lap_layer_total(row);
     add_layer(sheet, &total);
     lap_status status = lap_sheet_print(sheet, style, out, err);
     lap_sheet_free(sheet);
