@@ -60,7 +60,7 @@ static void layers_of_a_row(void **state) {
         p += n + 1;
     }
     assert_int_equal(*p, '\n');
-    assert_non_null(strstr(p, "the sum is"));
+    assert_non_null(strstr(p, "sum of the layers"));
     assert_non_null(strstr(p, "memory 4TB/s"));
     lap_text_free(&text);
     sample_rows_free(s);
