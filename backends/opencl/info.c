@@ -245,12 +245,31 @@ static void fill_identity(cl_device_id device, const char *extensions, lap_devic
     fill_pci(device, extensions, info);
 }
 
+/* Local memory of a group by compute capability, from NVIDIA's programming guide, less 1 KiB for
+ * what the driver puts before a kernel's own. The driver lists 48 KiB and promises no more; kernels
+ * that declare more were seen to build and run, and whoever wants it tries. */
+static uint64_t unlisted_local(int major, int minor) {
+    static const struct {
+        int major, minor; /* minor -1: any */
+        uint64_t kib;
+    } known[] = {
+        {7, 5, 64},  {7, -1, 96},  {8, 0, 163},   {8, 7, 163},
+        {8, -1, 99}, {9, -1, 227}, {10, -1, 227}, {12, -1, 99},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].major == major && (known[i].minor == minor || known[i].minor < 0))
+            return (known[i].kib - 1) << 10;
+    return 0;
+}
+
 /* The width that kernels are written for: lanes in lockstep on GPUs, vector lanes on CPUs. */
 static void fill_simd(cl_device_id device, const char *extensions, lap_device_info *info) {
     if (lap_cl_has_word(extensions, "cl_nv_device_attribute_query")) {
         info->cc_major = (int)get_u32(device, QUERY_CC_MAJOR_NV);
         info->cc_minor = (int)get_u32(device, QUERY_CC_MINOR_NV);
         info->simd_width = get_u32(device, QUERY_WARP_SIZE_NV);
+        uint64_t local = unlisted_local(info->cc_major, info->cc_minor);
+        if (local > info->local_bytes) info->local_optin_bytes = local;
         if (get_u32(device, QUERY_INTEGRATED_MEMORY_NV)) info->host_memory = true;
     } else if (lap_cl_has_word(extensions, "cl_amd_device_attribute_query") &&
                info->type == LAP_DEVICE_GPU) {

@@ -45,7 +45,8 @@ typedef struct lap_device_info {
     uint64_t max_alloc_bytes;   /* largest single allocation */
     uint64_t cache_bytes;       /* last-level cache */
     uint64_t local_bytes;       /* local ("shared") memory of one group, without opt-in */
-    uint64_t local_optin_bytes; /* with opt-in (CUDA); else equal to local_bytes */
+    uint64_t local_optin_bytes; /* with opt-in (CUDA); what NVIDIA's OpenCL may give unlisted, a
+                                   hint to try (kernel/probe.h); else equal to local_bytes */
     uint32_t units;             /* multiprocessors, compute units, cores */
     uint32_t clock_mhz;         /* as the API claims */
     uint32_t max_group_size;

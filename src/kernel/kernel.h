@@ -65,6 +65,8 @@ typedef enum lap_fusion {
 
 /* Matrix instructions of a precision run on the device in its kernel language (probe.h). */
 #define LAP_FEATURE_MMA(precision) (1u << (precision))
+/* Kernels may declare info->local_optin_bytes of local memory, more than the driver lists. */
+#define LAP_FEATURE_LARGE_LOCAL (1u << 16)
 
 /* One choice of work: op, device, batch, parameters. What every function of a row is given. */
 typedef struct lap_case {

@@ -1,9 +1,11 @@
-/* The probe of matrix instructions: kernels_<language>/probe_mma on one group. Keeps nothing; the
- * caller remembers the answer. */
+/* The probes: matrix instructions (kernels_<language>/probe_mma on one group) and unlisted local
+ * memory (kernels_cl/probe_local). They keep nothing; the caller remembers the answers. */
 #include "kernel/probe.h"
 
 #include "kernel/rows.h"
 #include "kernel/tools.h"
+
+#include <stdlib.h>
 
 /* One product: A is ROWS x depth, B is depth x COLUMNS, both stored with depth in rows of 32 bytes.
  */
@@ -82,6 +84,62 @@ lap_status lap_probe_mma(lap_queue *queue, lap_precision precision, lap_error *e
     if (status == LAP_OK) status = run(queue, kernel, in, out, precision, err);
     lap_buffer_free(out);
     lap_buffer_free(in);
+    lap_kernel_free(kernel);
+    return status;
+}
+
+/* ---- local memory --------------------------------------------------------------------------- */
+
+#define LOCAL_GROUP 256
+#define LOCAL_GROUPS_PER_UNIT 3
+#define LOCAL_GROUPS_MOST 1024
+
+static lap_status check_items(const uint32_t *got, uint32_t count, uint64_t bytes, lap_error *err) {
+    for (uint32_t i = 0; i < count; i++)
+        if (got[i] != i + 1)
+            return LAP_FAIL(err, LAP_E_VERIFY,
+                            "a test kernel with %llu bytes of local memory did not read back what "
+                            "it had written (work-item %u)",
+                            (unsigned long long)bytes, i);
+    return LAP_OK;
+}
+
+static lap_status run_local(lap_queue *queue, lap_kernel *kernel, uint32_t groups, uint64_t bytes,
+                            lap_error *err) {
+    uint32_t count = groups * LOCAL_GROUP;
+    uint32_t *got = calloc(count, sizeof *got);
+    lap_buffer *out = NULL;
+    if (!got) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for a probe's results");
+    lap_status status = lap_buffer_new(lap_queue_device(queue), count * sizeof *got, &out, err);
+    lap_arg arg = {.kind = LAP_ARG_BUFFER, .buffer = out};
+    lap_launch launch = {.kernel = kernel,
+                         .groups = {groups, 1, 1},
+                         .local = {LOCAL_GROUP, 1, 1},
+                         .args = &arg,
+                         .arg_count = 1};
+    if (status == LAP_OK)
+        status = lap_buffer_fill(queue, out, 0, count * sizeof *got, 0xFFFFFFFFu, err);
+    if (status == LAP_OK) status = lap_enqueue(queue, &launch, err);
+    if (status == LAP_OK) status = lap_queue_finish(queue, err);
+    if (status == LAP_OK) status = lap_buffer_read(queue, out, 0, got, count * sizeof *got, err);
+    if (status == LAP_OK) status = check_items(got, count, bytes, err);
+    lap_buffer_free(out);
+    free(got);
+    return status;
+}
+
+lap_status lap_probe_local(lap_queue *queue, lap_error *err) {
+    lap_device *device = lap_queue_device(queue);
+    const lap_device_info *info = lap_device_get_info(device);
+    if (info->local_optin_bytes <= info->local_bytes)
+        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "this device has no more local memory than listed");
+    uint32_t units = info->units ? info->units : LAP_ROW_UNITS_UNKNOWN;
+    uint32_t groups = units * LOCAL_GROUPS_PER_UNIT;
+    if (groups > LOCAL_GROUPS_MOST) groups = LOCAL_GROUPS_MOST;
+    lap_define defines[] = {{"LOCAL_BYTES", (int64_t)info->local_optin_bytes}};
+    lap_kernel *kernel = NULL;
+    LAP_TRY(lap_tool_build(device, "probe_local", "probe_local", defines, 1, &kernel, err));
+    lap_status status = run_local(queue, kernel, groups, info->local_optin_bytes, err);
     lap_kernel_free(kernel);
     return status;
 }

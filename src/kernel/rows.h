@@ -73,6 +73,9 @@ bool lap_row_small_registers(const lap_device_info *device);
 /* Multiprocessors guessed when the API does not tell. */
 #define LAP_ROW_UNITS_UNKNOWN 32
 
+/* Local memory that a group of a tensor-core kernel may have (rows_mma.c). */
+uint64_t lap_row_local_limit(const lap_case *c);
+
 /* ceil(a / b), b > 0 */
 uint64_t lap_row_ceil_div(uint64_t a, uint64_t b);
 

@@ -12,7 +12,7 @@
 enum { BM, BN, WM, WN, ROWB, STAGES, HALO, SPLITK, MMA_TUNABLES };
 
 #define UNITS_UNKNOWN 32
-#define LOCAL_STATIC 49152 /* OpenCL kernels declare their memory */
+#define LOCAL_STATIC 49152 /* what OpenCL kernels may declare, unless more was seen to work */
 #define UNIT_LOCAL                                                                                 \
     233472 /* local memory of a multiprocessor, when there is more than a group's                  \
             */
@@ -62,8 +62,8 @@ static bool in_cuda(const lap_case *c) {
     return strcmp(c->device->language, "cu") == 0;
 }
 
-static uint64_t local_limit(const lap_case *c) {
-    if (in_cuda(c)) return c->device->local_optin_bytes;
+uint64_t lap_row_local_limit(const lap_case *c) {
+    if (in_cuda(c) || c->features & LAP_FEATURE_LARGE_LOCAL) return c->device->local_optin_bytes;
     return c->device->local_bytes < LOCAL_STATIC ? c->device->local_bytes : LOCAL_STATIC;
 }
 
@@ -94,7 +94,7 @@ static bool mma_valid(const lap_case *c) {
     mma g = mma_of(c);
     if (!tiles_valid(v, &g)) return false;
     if (v[HALO] && (uint64_t)v[STAGES] > g.taps) return false;
-    if (g.split > g.chunks || g.local_bytes > local_limit(c)) return false;
+    if (g.split > g.chunks || g.local_bytes > lap_row_local_limit(c)) return false;
     if (c->device->max_group_size && g.threads > c->device->max_group_size) return false;
     /* A tile twice as wide as the output does half its work for nothing. */
     return v[BN] <= 32 || v[BN] < 2 * c->op->out.cs;
@@ -120,7 +120,7 @@ static uint64_t resident_groups(const lap_case *c, const mma *g) {
     int sums = v[WM] * v[WN] / 32;
     uint64_t registers = sums >= 128 ? 256 : sums >= 64 ? 168 : 128;
     uint64_t by_registers = 65536 / (registers * g->threads);
-    uint64_t local = local_limit(c) > UNIT_LOCAL ? local_limit(c) : UNIT_LOCAL;
+    uint64_t local = lap_row_local_limit(c) > UNIT_LOCAL ? lap_row_local_limit(c) : UNIT_LOCAL;
     /* Small devices have 100 KiB for all; only the opt-in limit tells. */
     if (c->device->local_optin_bytes > LOCAL_STATIC && c->device->local_optin_bytes < 200000)
         local = c->device->local_optin_bytes + GROUP_LOCAL_EXTRA;

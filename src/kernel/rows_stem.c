@@ -13,7 +13,6 @@ enum { WM, STAGES, STEM_TUNABLES };
 #define ROWS 256 /* output pixels of a group */
 #define BLOCK 64 /* output channels of a group */
 #define RESULT_ROW 144
-#define LOCAL_STATIC 49152
 
 typedef struct stem {
     int tile_p, tile_q; /* stored pixels of a group */
@@ -54,10 +53,8 @@ static bool stem_valid(const lap_case *c) {
     const int *v = c->params.value;
     if ((v[WM] != 32 && v[WM] != 64) || v[STAGES] < 2 || v[STAGES] > 8) return false;
     stem g = stem_of(c);
-    uint64_t limit = in_cuda(c) ? c->device->local_optin_bytes : c->device->local_bytes;
-    if (!in_cuda(c) && limit > LOCAL_STATIC) limit = LOCAL_STATIC;
     if (c->device->max_group_size && g.threads > c->device->max_group_size) return false;
-    return g.local_bytes <= limit;
+    return g.local_bytes <= lap_row_local_limit(c);
 }
 
 static void stem_defaults(const lap_case *c, lap_params *params) {

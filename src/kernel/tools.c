@@ -12,6 +12,8 @@ static const lap_define mma_tf32[] = {{"PRECISION", 2}};
 static const lap_define mma_fp16[] = {{"PRECISION", 3}};
 static const lap_define mma_bf16[] = {{"PRECISION", 4}};
 
+static const lap_define local_small[] = {{"LOCAL_BYTES", 32768}};
+
 static const lap_tool tools[] = {
     {.stem = "elementwise",
      .entries = {"elementwise_mul", "elementwise_add", "elementwise_sin", "elementwise_cos"}},
@@ -30,6 +32,11 @@ static const lap_tool tools[] = {
      .needs_mma = true,
      .variants = {mma_tf32, mma_fp16, mma_bf16},
      .variant_counts = {1, 1, 1}},
+    {.stem = "probe_local",
+     .entries = {"probe_local"},
+     .only = "cl",
+     .variants = {local_small},
+     .variant_counts = {1}},
 };
 
 const lap_tool *lap_tool_at(size_t index) {

@@ -20,7 +20,7 @@ typedef struct lap_session {
     struct lap_kernel_cache *kernels;
     double open_s;                          /* opening the device and its queue */
     unsigned features;                      /* LAP_FEATURE_*, as far as probed */
-    unsigned probed;                        /* bit mask 1u << lap_precision */
+    unsigned probed;                        /* the same bits: those that were asked for */
     char lacking[LAP_PRECISION_COUNT][320]; /* why a probed feature is missing */
 } lap_session;
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "kernel/probe.h"
 #include <stdlib.h>
+#include <string.h>
 
 lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_error *err) {
     *out = NULL;
@@ -22,6 +23,31 @@ lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_
     return LAP_OK;
 }
 
+/* More local memory than the driver lists, which kernels on matrix instructions use. */
+static lap_status probe_local(lap_session *session, lap_error *err) {
+    const lap_device_info *info = lap_device_get_info(session->device);
+    bool declared = strcmp(info->language, "cl") == 0; /* CUDA asks for it, and it is documented */
+    if (session->probed & LAP_FEATURE_LARGE_LOCAL || !declared) return LAP_OK;
+    lap_error detail = {0};
+    lap_status status = lap_probe_local(session->queue, &detail);
+    switch (status) {
+    case LAP_OK:
+        session->features |= LAP_FEATURE_LARGE_LOCAL;
+        break;
+    case LAP_E_BUILD:
+    case LAP_E_LAUNCH:
+    case LAP_E_OOM:
+    case LAP_E_UNSUPPORTED:
+    case LAP_E_VERIFY:
+        break; /* kernels make do with what is listed */
+    default:
+        if (err) *err = detail;
+        return status;
+    }
+    session->probed |= LAP_FEATURE_LARGE_LOCAL;
+    return LAP_OK;
+}
+
 lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_error *err) {
     unsigned bit = 1u << precision;
     bool narrow = precision == LAP_TF32 || precision == LAP_FP16 || precision == LAP_BF16;
@@ -33,6 +59,7 @@ lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_
         if (err) *err = detail;
         return status;
     }
+    if (status == LAP_OK) LAP_TRY(probe_local(session, err));
     session->probed |= bit;
     if (status == LAP_OK)
         session->features |= LAP_FEATURE_MMA(precision);

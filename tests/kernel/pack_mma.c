@@ -178,6 +178,13 @@ static void rows_need_the_feature(void **state) {
     assert_ptr_equal(lap_kernel_choose(&c, false, false), row);
     assert_true(row->stages[0].grid(&c, &grid));
     assert_int_equal(grid.dynamic_local_bytes, 0);
+    uint64_t listed = lap_row_local_limit(&c); /* more only where it was seen to be there */
+    c.features |= LAP_FEATURE_LARGE_LOCAL;
+    assert_true(listed == 49152 && lap_row_local_limit(&c) == 232448);
+    row->defaults(&c, &c.params);
+    assert_true(row->valid(&c));
+    c.features = LAP_FEATURE_MMA(LAP_FP16);
+    row->defaults(&c, &c.params);
     op.in.cs = op.in.c = 20; /* no whole chunk */
     assert_false(lap_kernel_can_run(row, &c, false));
     op = conv(64, 64, 64, 3);

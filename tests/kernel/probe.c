@@ -125,11 +125,73 @@ static void failing_device(void **state) {
     end(session);
 }
 
+/* ---- unlisted local memory ------------------------------------------------------------------- */
+
+static int64_t local_bytes;
+
+static void local_memory(const lap_define *defines, size_t count, const lap_raw_launch *launch,
+                         void *const *pointers) {
+    local_bytes = fake_define(defines, count, "LOCAL_BYTES", 0);
+    uint32_t *out = pointers[0], items = launch->groups[0] * launch->local[0];
+    for (uint32_t i = 0; i < items; i++)
+        out[i] = i + 1;
+}
+
+static lap_session *begin_local(const char *language, uint64_t most) {
+    lap_session *session = begin(true, true);
+    lap_error err = {0};
+    assert_int_equal(lap_session_close(session, &err), LAP_OK);
+    strcpy(fake.devices[0].language, language);
+    fake.devices[0].local_optin_bytes = most;
+    local_bytes = 0;
+    assert_true(fake_register("probe_local", "probe_local", local_memory));
+    assert_int_equal(lap_session_open(&fake.devices[0], &session, &err), LAP_OK);
+    return session;
+}
+
+static void unlisted_local(void **state) {
+    (void)state;
+    lap_error err = {0};
+    lap_session *session = begin_local("cl", 232448);
+    assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK);
+    assert_int_equal(session->features, LAP_FEATURE_MMA(LAP_FP16) | LAP_FEATURE_LARGE_LOCAL);
+    assert_int_equal(local_bytes, 232448);
+    uint64_t builds = fake.builds;
+    assert_int_equal(lap_session_probe(session, LAP_BF16, &err), LAP_OK);
+    assert_int_equal(fake.builds, builds + 1); /* of the product: memory is asked for once */
+    end(session);
+    session = begin_local("cl", fake.devices[0].local_bytes); /* nothing to find */
+    assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK);
+    assert_int_equal(session->features, LAP_FEATURE_MMA(LAP_FP16));
+    end(session);
+    session = begin_local("cu", 232448); /* nothing to declare */
+    assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK);
+    assert_true(session->features == LAP_FEATURE_MMA(LAP_FP16) && local_bytes == 0);
+    end(session);
+}
+
+/* Without the memory the matrix instructions are used all the same. */
+static void no_unlisted_local(void **state) {
+    (void)state;
+    lap_error err = {0};
+    static const fake_plant_kind wrong[] = {FAKE_PLANT_WRONG, FAKE_PLANT_NOTHING};
+    for (size_t i = 0; i < 3; i++) {
+        lap_session *session = begin_local("cl", 232448);
+        if (i < 2)
+            fake_plant("probe_local", wrong[i]);
+        else
+            fake.fail_build_stem = "probe_local";
+        assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK);
+        assert_int_equal(session->features, LAP_FEATURE_MMA(LAP_FP16));
+        end(session);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_product),
-        cmocka_unit_test(lacking),
-        cmocka_unit_test(failing_device),
+        cmocka_unit_test(right_product),     cmocka_unit_test(lacking),
+        cmocka_unit_test(failing_device),    cmocka_unit_test(unlisted_local),
+        cmocka_unit_test(no_unlisted_local),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,10 +123,13 @@ static void test_nvidia_attributes(void **state) {
     stage_value(3, 0x4008, &bus, 4);
     stage_value(4, 0x4009, &slot, 4);
     stage_value(5, 0x400A, &domain, 4);
+    const cl_ulong local = 48 << 10;
+    stage_value(6, CL_DEVICE_LOCAL_MEM_SIZE, &local, sizeof local);
     const lap_device_info *info = &rig_enumerate()->devices[0];
     assert_int_equal(info->cc_major, 9);
     assert_int_equal(info->cc_minor, 0);
     assert_int_equal(info->simd_width, 32);
+    assert_int_equal(info->local_optin_bytes, 226 << 10); /* 227 KiB, less what is the driver's */
     assert_true(info->has_pci);
     assert_false(info->has_uuid || info->has_fp16);
     assert_int_equal(info->pci_domain, 4);
