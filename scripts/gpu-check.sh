@@ -50,8 +50,13 @@ for precision in fp32 tf32 fp16 bf16; do
     ! grep -qE '"status": ?"failed"' "$out/$precision.json"; then failed=$before; fi
 done
 step survey "$warmlap" run survey --force --json "$out/survey.json" --markdown "$out/survey.md"
+# Where the time of a pass goes, with the ceilings that this device was seen to reach.
+step layers "$warmlap" run --device type=gpu --layers --set run:modes=latency --set verify:mode=quick \
+  --set network:precision=fp32,tf32,fp16 --set latency:batch=1,256 --set latency:repetitions=50 --force \
+  --json "$out/layers.json" --markdown "$out/layers.md"
 if [ -z "${LAP_QUICK:-}" ] && python3 -c 'import torch, torchvision' 2>/dev/null; then
   step pytorch python3 "$top/scripts/peer_pytorch.py" --precision fp32,tf32,fp16 --json "$out/pytorch.json"
+  step beside python3 "$top/scripts/beside_pytorch.py" "$out/pytorch.json" "$out"/{fp32,tf32,fp16}.json
 fi
 [ $failed = 0 ] && echo "gpu-check: all passed" || echo "gpu-check: FAILED"
 exit $failed
