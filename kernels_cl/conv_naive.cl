@@ -1,4 +1,4 @@
-/* Convolution with bias, residual and ReLU, the plainest form: one work-item computes one stored
+/* Convolution with bias, residual and activation, the plainest form: one work-item computes one stored
  * output element. It is the last resort and the yardstick, and must not become clever.
  * Weights are [K][R][S][C]. Padding channels K..KS-1 are written as zero. The second grid dimension
  * walks over the images, so any batch fits. */
@@ -38,6 +38,9 @@
 #ifndef PAD
 #define PAD 1 /* border on every side */
 #endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
 #ifndef PRECISION
 #define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
@@ -72,6 +75,14 @@ typedef ushort stored;
 #error "no storage of this precision here"
 #endif
 
+#if ACT == 2
+#define ACTIVATE(v) ((v) / (1.0f + exp(-(v))))
+#elif ACT == 3
+#define ACTIVATE(v) (1.0f / (1.0f + exp(-(v))))
+#else
+#define ACTIVATE(v) (v)
+#endif
+
 __kernel void conv_naive(__global const stored *in, __global const stored *weights,
                          __global const float *bias, __global const stored *residual,
                          __global stored *out, const int n, const int flags) {
@@ -101,6 +112,7 @@ __kernel void conv_naive(__global const stored *in, __global const stored *weigh
             if (flags & 2) sum += LOAD(residual, at);
             /* Written so that NaN stays NaN. */
             if ((flags & 1) && sum < 0.0f) sum = 0.0f;
+            sum = ACTIVATE(sum);
         }
         STORE(out, at, sum);
     }

@@ -1,4 +1,4 @@
-/* Convolution with bias, residual and ReLU, the plainest form: one thread computes one stored
+/* Convolution with bias, residual and activation, the plainest form: one thread computes one stored
  * output element. It is the last resort and the yardstick, and must not become clever.
  * Weights are [K][R][S][C]. Padding channels K..KS-1 are written as zero. The second grid dimension
  * walks over the images, so any batch fits. */
@@ -37,6 +37,9 @@
 #endif
 #ifndef PAD
 #define PAD 1 /* border on every side */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
 #endif
 #ifndef PRECISION
 #define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
@@ -82,6 +85,14 @@ typedef unsigned short stored;
 #error "no storage of this precision here"
 #endif
 
+#if ACT == 2
+#define ACTIVATE(v) ((v) / (1.0f + expf(-(v))))
+#elif ACT == 3
+#define ACTIVATE(v) (1.0f / (1.0f + expf(-(v))))
+#else
+#define ACTIVATE(v) (v)
+#endif
+
 extern "C" __global__ void conv_naive(const stored *in, const stored *weights, const float *bias,
                                       const stored *residual, stored *out, const int n,
                                       const int flags) {
@@ -111,6 +122,7 @@ extern "C" __global__ void conv_naive(const stored *in, const stored *weights, c
             if (flags & 2) sum += LOAD(residual, at);
             /* Written so that NaN stays NaN. */
             if ((flags & 1) && sum < 0.0f) sum = 0.0f;
+            sum = ACTIVATE(sum);
         }
         STORE(out, at, sum);
     }

@@ -87,13 +87,16 @@ static unsigned element_bytes(const lap_case_run *run) {
 static uint64_t fused_bytes(const lap_case_run *run, int step) {
     const lap_op *op = lap_plan_op(run->plan, step), *partner = lap_plan_partner(run->plan, step);
     uint64_t n = run->c->batch, between = 0;
-    /* The tensor in between was counted once as written and once as read. */
-    if (lap_plan_fusion(run->plan, step) == LAP_FUSE_DOWNSAMPLE)
+    /* The tensor in between was counted once as written and once as read; one that others read as
+     * well is written all the same. */
+    lap_fusion fusion = lap_plan_fusion(run->plan, step);
+    if (lap_fusion_partner_first(fusion))
         between = lap_tensor_logical(&partner->out);
     else
         between = lap_tensor_logical(&op->out);
-    unsigned bytes = element_bytes(run);
-    return lap_op_bytes(op, n, bytes) + lap_op_bytes(partner, n, bytes) - 2 * bytes * n * between;
+    unsigned bytes = element_bytes(run), times = fusion == LAP_FUSE_POOL ? 1 : 2;
+    return lap_op_bytes(op, n, bytes) + lap_op_bytes(partner, n, bytes) -
+           times * bytes * n * between;
 }
 
 static lap_status add_layer(const passes *p, int step, lap_error *err) {
@@ -107,7 +110,7 @@ static lap_status add_layer(const passes *p, int step, lap_error *err) {
         layer.flops += lap_op_flops(partner);
         layer.bytes = fused_bytes(run, step);
     }
-    snprintf(layer.name, sizeof layer.name, "%.47s", lap_plan_step_name(run->plan, step));
+    snprintf(layer.name, sizeof layer.name, "%.99s", lap_plan_step_name(run->plan, step));
     snprintf(layer.kind, sizeof layer.kind, "%s", lap_op_kind_name(op->kind));
     snprintf(layer.kernel, sizeof layer.kernel, "%s", lap_plan_row(run->plan, step)->id);
     LAP_TRY(median(p, (size_t)step, &layer.device_s, err));

@@ -4,10 +4,11 @@
  *  exact  - each op alone, integer inputs and weights small enough that every partial sum is exact
  *           in fp32 in any order: the result must equal the reference bit for bit. Not so: average
  *           pool, within 4 units in the last place, because OpenCL does not promise a correctly
- *           rounded division; rows with an error_factor, within the bound of the real check.
+ *           rounded division; SiLU and sigmoid, within 16 u of the result; pairs with two of these,
+ *           and rows with an error_factor, within the bound of the real check.
  *  real   - each op on the network's own weights and real activations, per element |y - y64| <=
- *           c * u * (sum|x||w| + |b| + |res|), u = 2^-24, c = 4 * sqrt(K), times the row's
- *           error_factor.
+ *           c * u * B, B = sum|x||w| + |b| + |res|, u = 2^-24, c = 4 * sqrt(K), times the row's
+ *           error_factor. Behind SiLU B is 1.1 B + 2 |y|, behind a sigmoid B / 4 + 2 |y|.
  *  logits - the whole network at the measured batch: relative L2 error of every image's logits.
  * Outputs are poisoned with NaN first; a NaN or Inf fails every comparison; guard words around
  * every buffer must be untouched; padding channels must be zero; a second run must give the same

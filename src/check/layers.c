@@ -11,14 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one step reads and writes. The second input is the residual, or the input of a fused
- * downsample convolution. */
+/* What one step reads and writes. The second input is the residual or SCALE's factors, or the input
+ * of a fused downsample convolution; the third is what else a pair reads. */
 typedef struct step_io {
     const lap_op *op, *partner;
     lap_fusion fusion;
     const char *name, *kernel;
-    int in, second, out; /* tensors; second is -1 if there is none */
-    lap_tensor in_shape, second_shape, out_shape;
+    /* Tensors; -1 where there is none. `extra` is a second output. */
+    int in, second, third, out, extra;
+    lap_tensor in_shape, second_shape, third_shape, out_shape, extra_shape;
     const lap_op_weights *w, *partner_w;
     lap_precision precision;
     int error_factor; /* the row's */
@@ -26,8 +27,9 @@ typedef struct step_io {
 } step_io;
 
 typedef struct arrays {
-    float *in, *second, *out, *again;
-    double *in64, *second64, *want, *bound, *middle, *middle_bound;
+    float *in, *second, *third, *out, *again, *extra, *extra_again;
+    double *in64, *second64, *third64, *want, *bound, *middle, *middle_bound;
+    double *extra_want, *extra_bound;
 } arrays;
 
 static step_io describe(const lap_plan *plan, int step, const lap_weights *weights,
@@ -41,12 +43,19 @@ static step_io describe(const lap_plan *plan, int step, const lap_weights *weigh
                   .precision = precision,
                   .error_factor = lap_plan_row(plan, step)->error_factor,
                   .logits = step == lap_plan_step_count(plan) - 1};
-    io.in = io.op->input;
-    io.in_shape = io.op->in;
+    bool scaled = io.fusion == LAP_FUSE_SCALE, pooled = io.fusion == LAP_FUSE_POOL;
+    const lap_op *scale = scaled ? io.partner : io.op;
+    io.in = scale->input;
+    io.in_shape = scale->in;
     io.second = io.fusion == LAP_FUSE_DOWNSAMPLE ? io.partner->input : io.op->residual;
     io.second_shape = io.fusion == LAP_FUSE_DOWNSAMPLE ? io.partner->in : io.op->out;
-    bool partner_writes = io.fusion == LAP_FUSE_MAXPOOL || io.fusion == LAP_FUSE_FC;
-    io.out_shape = partner_writes ? io.partner->out : io.op->out;
+    io.third = -1;
+    io.third_shape = (lap_tensor){scale->out.c, 1, 1, scale->out.cs};
+    if (io.op->kind == LAP_OP_SCALE) io.second_shape = io.third_shape;
+    if (scaled) io.third = io.partner->residual;
+    io.out_shape = lap_fusion_partner_writes(io.fusion) ? io.partner->out : io.op->out;
+    io.extra = pooled ? io.partner->output : -1;
+    io.extra_shape = pooled ? io.partner->out : io.op->out;
     io.w = &weights->ops[lap_plan_op_index(plan, io.op)];
     if (io.partner) io.partner_w = &weights->ops[lap_plan_op_index(plan, io.partner)];
     return io;
@@ -55,14 +64,20 @@ static step_io describe(const lap_plan *plan, int step, const lap_weights *weigh
 static void arrays_free(arrays *a) {
     free(a->in);
     free(a->second);
+    free(a->third);
     free(a->out);
     free(a->again);
+    free(a->extra);
+    free(a->extra_again);
     free(a->in64);
     free(a->second64);
+    free(a->third64);
     free(a->want);
     free(a->bound);
     free(a->middle);
     free(a->middle_bound);
+    free(a->extra_want);
+    free(a->extra_bound);
 }
 
 static lap_status arrays_new(const step_io *io, uint64_t n, arrays *a, lap_error *err) {
@@ -70,9 +85,18 @@ static lap_status arrays_new(const step_io *io, uint64_t n, arrays *a, lap_error
     size_t second = (size_t)(n * lap_tensor_logical(&io->second_shape));
     size_t out = (size_t)(n * lap_tensor_logical(&io->out_shape));
     /* Between fused ops: the first op's output, or the partner's (downsample). */
-    size_t middle = (size_t)(n * lap_tensor_logical(&io->op->out));
+    const lap_op *between = lap_fusion_partner_first(io->fusion) ? io->partner : io->op;
+    size_t middle = (size_t)(n * lap_tensor_logical(&between->out));
+    size_t third = (size_t)(n * lap_tensor_logical(&io->third_shape));
+    size_t extra = (size_t)(n * lap_tensor_logical(&io->extra_shape));
     *a = (arrays){.in = malloc(in * sizeof(float)),
                   .second = malloc(second * sizeof(float)),
+                  .third = malloc(third * sizeof(float)),
+                  .extra = malloc(extra * sizeof(float)),
+                  .extra_again = malloc(extra * sizeof(float)),
+                  .third64 = malloc(third * sizeof(double)),
+                  .extra_want = malloc(extra * sizeof(double)),
+                  .extra_bound = malloc(extra * sizeof(double)),
                   .out = malloc(out * sizeof(float)),
                   .again = malloc(out * sizeof(float)),
                   .in64 = malloc(in * sizeof(double)),
@@ -82,7 +106,8 @@ static lap_status arrays_new(const step_io *io, uint64_t n, arrays *a, lap_error
                   .middle = malloc(middle * sizeof(double)),
                   .middle_bound = malloc(middle * sizeof(double))};
     if (a->in && a->second && a->out && a->again && a->in64 && a->second64 && a->want && a->bound &&
-        a->middle && a->middle_bound)
+        a->middle && a->middle_bound && a->third && a->extra && a->extra_again && a->third64 &&
+        a->extra_want && a->extra_bound)
         return LAP_OK;
     arrays_free(a);
     return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory for its check", io->name);
@@ -108,13 +133,26 @@ static lap_status reference(const step_io *io, int n, const arrays *a, lap_error
         /* The maximum is off by at most the largest error in the window. */
         LAP_TRY(lap_ref_op(io->partner, n, a->middle_bound, NULL, NULL, a->bound, NULL, err));
         return lap_ref_op(io->partner, n, a->middle, NULL, NULL, a->want, NULL, err);
+    case LAP_FUSE_POOL:
+        LAP_TRY(lap_ref_op(io->op, n, a->in64, NULL, io->w, a->want, a->bound, err));
+        /* A mean is off by at most the mean of the errors, and by its own. */
+        LAP_TRY(lap_ref_op(io->partner, n, a->bound, NULL, NULL, a->extra_bound, NULL, err));
+        return lap_ref_op(io->partner, n, a->want, NULL, NULL, a->extra_want, NULL, err);
+    case LAP_FUSE_SCALE:
+        LAP_TRY(lap_ref_op(io->partner, n, a->in64, a->third64, NULL, a->middle, NULL, err));
+        return lap_ref_op(io->op, n, a->middle, io->second >= 0 ? a->second64 : NULL, io->w,
+                          a->want, a->bound, err);
+    case LAP_FUSE_EXCITE:
     case LAP_FUSE_FC:
-        LAP_TRY(lap_ref_op(io->op, n, a->in64, NULL, NULL, a->middle, a->middle_bound, err));
+        LAP_TRY(lap_ref_op(io->op, n, a->in64, NULL, io->w->w ? io->w : NULL, a->middle,
+                           a->middle_bound, err));
         LAP_TRY(lap_ref_op(io->partner, n, a->middle_bound, NULL, io->partner_w, a->want, a->bound,
                            err));
         return lap_ref_op(io->partner, n, a->middle, NULL, io->partner_w, a->want, NULL, err);
+    case LAP_FUSE_COUNT:
+        break;
     }
-    return LAP_OK;
+    return LAP_FAIL(err, LAP_E_INTERNAL, "%s: unknown fusion %d", io->name, (int)io->fusion);
 }
 
 static void widen(const float *from, double *to, size_t n) {
@@ -217,14 +255,22 @@ static lap_status run_twice(lap_plan *plan, int step, const step_io *io, uint64_
     float *to[] = {a->out, a->again};
     for (int run = 0; run < 2; run++) {
         LAP_TRY(lap_plan_tensor_poison(plan, io->out, err));
+        if (io->extra >= 0) LAP_TRY(lap_plan_tensor_poison(plan, io->extra, err));
         LAP_TRY(lap_plan_run_step(plan, step, err));
         LAP_TRY(lap_plan_tensor_read(plan, io->out, 0, n, to[run], err));
+        if (io->extra >= 0)
+            LAP_TRY(
+                lap_plan_tensor_read(plan, io->extra, 0, n, run ? a->extra_again : a->extra, err));
     }
-    if (memcmp(a->out, a->again, bytes) != 0)
+    size_t extra = (size_t)(n * lap_tensor_logical(&io->extra_shape)) * sizeof(float);
+    if (memcmp(a->out, a->again, bytes) != 0 ||
+        (io->extra >= 0 && memcmp(a->extra, a->extra_again, extra) != 0))
         return wrong_text(report, io, err, "two runs on the same input differ");
-    uint64_t padding;
+    uint64_t padding, beside = 0;
     LAP_TRY(lap_plan_tensor_padding(plan, io->out, &padding, err));
-    if (padding) return wrong_text(report, io, err, "padding channels of its output are not zero");
+    if (io->extra >= 0) LAP_TRY(lap_plan_tensor_padding(plan, io->extra, &beside, err));
+    if (padding || beside)
+        return wrong_text(report, io, err, "padding channels of its output are not zero");
     return LAP_OK;
 }
 
@@ -263,7 +309,10 @@ static double op_sum_length(const lap_op *op) {
     double window = (double)op->r * (double)op->s;
     switch (op->kind) {
     case LAP_OP_CONV:
-        return window * op->in.c;
+    case LAP_OP_DWCONV:
+        return window * lap_op_depth(op);
+    case LAP_OP_SCALE:
+        return 1;
     case LAP_OP_FC:
         return (double)lap_tensor_logical(&op->in);
     case LAP_OP_AVGPOOL:
@@ -289,6 +338,29 @@ static double bound_factor(const step_io *io) {
     return factor * (io->error_factor ? io->error_factor : 1) * roundoff(io->precision);
 }
 
+/* The second output is a mean of the first. */
+static lap_status compare_extra(const step_io *io, const arrays *a, uint64_t n,
+                                lap_check_report *report, lap_error *err) {
+    if (io->extra < 0) return LAP_OK;
+    size_t count = (size_t)(n * lap_tensor_logical(&io->extra_shape));
+    lap_mismatch m =
+        lap_compare_bound(a->extra, a->extra_want, a->extra_bound, bound_factor(io), count);
+    if (!m.found) return LAP_OK;
+    step_io beside = *io;
+    beside.out_shape = io->extra_shape;
+    return wrong(report, &beside, "second output", &m, err);
+}
+
+/* The sum is exact, the activation behind it is not: within 16 units of roundoff of the result, or
+ * of the smallest step that the storage has. */
+static lap_mismatch compare_activated(const step_io *io, arrays *a, size_t count) {
+    double factor = 16 * roundoff(io->precision) * (io->error_factor ? io->error_factor : 1);
+    double least = io->precision == LAP_FP16 ? ldexp(1, -24) : 1e-30;
+    for (size_t i = 0; i < count; i++)
+        a->bound[i] = fabs(a->want[i]) + least / factor;
+    return lap_compare_bound(a->out, a->want, a->bound, factor, count);
+}
+
 static lap_status exact_step(lap_plan *plan, int step, uint64_t n, const step_io *io, arrays *a,
                              lap_check_report *report, lap_error *err) {
     size_t in = (size_t)(n * lap_tensor_logical(&io->in_shape));
@@ -304,12 +376,24 @@ static lap_status exact_step(lap_plan *plan, int step, uint64_t n, const step_io
         LAP_TRY(lap_plan_tensor_write(plan, io->second, 0, n, a->second, err));
         widen(a->second, a->second64, second);
     }
+    if (io->third >= 0) {
+        size_t third = (size_t)(n * lap_tensor_logical(&io->third_shape));
+        for (size_t i = 0; i < third; i++)
+            a->third[i] = small_integer(5000 + (uint64_t)step, i, range);
+        LAP_TRY(lap_plan_tensor_write(plan, io->third, 0, n, a->third, err));
+        widen(a->third, a->third64, third);
+    }
     LAP_TRY(run_twice(plan, step, io, n, a, report, err));
     LAP_TRY(reference(io, (int)n, a, err));
+    LAP_TRY(compare_extra(io, a, n, report, err));
     for (size_t i = 0; i < out; i++)
         a->want[i] = stored_value(io, a->want[i]);
     lap_mismatch m;
-    if (io->error_factor)
+    if (io->fusion == LAP_FUSE_EXCITE)
+        m = lap_compare_bound(a->out, a->want, a->bound, bound_factor(io), out);
+    else if (io->op->act > LAP_ACT_RELU)
+        m = compare_activated(io, a, out);
+    else if (io->error_factor)
         m = lap_compare_bound(a->out, a->want, a->bound, bound_factor(io), out);
     else if (divides(io))
         m = lap_compare_bound(a->out, a->want, io->partner ? a->bound : NULL,
@@ -336,8 +420,13 @@ static lap_status real_step(lap_plan *plan, int step, const step_io *io, arrays 
         LAP_TRY(lap_plan_tensor_read(plan, io->second, 0, 1, a->second, err));
         widen(a->second, a->second64, (size_t)lap_tensor_logical(&io->second_shape));
     }
+    if (io->third >= 0) {
+        LAP_TRY(lap_plan_tensor_read(plan, io->third, 0, 1, a->third, err));
+        widen(a->third, a->third64, (size_t)lap_tensor_logical(&io->third_shape));
+    }
     LAP_TRY(run_twice(plan, step, io, 1, a, report, err));
     LAP_TRY(reference(io, 1, a, err));
+    LAP_TRY(compare_extra(io, a, 1, report, err));
     lap_mismatch m = compare_real(io, a, out);
     if (m.found) return wrong(report, io, "real", &m, err);
     return LAP_OK;
@@ -490,6 +579,10 @@ static lap_status batch_step(lap_plan *plan, int step, const step_io *io, uint64
     if (io->second >= 0) {
         LAP_TRY(lap_plan_tensor_read(plan, io->second, 0, 2, a->second, err));
         widen(a->second, a->second64, 2 * (size_t)lap_tensor_logical(&io->second_shape));
+    }
+    if (io->third >= 0) {
+        LAP_TRY(lap_plan_tensor_read(plan, io->third, 0, 2, a->third, err));
+        widen(a->third, a->third64, 2 * (size_t)lap_tensor_logical(&io->third_shape));
     }
     LAP_TRY(reference(io, 2, a, err));
     return compare_batch(plan, io, batch, a, report, err);

@@ -39,18 +39,21 @@ typedef struct lap_params {
 typedef enum lap_role {
     LAP_ROLE_IN = 0,   /* const T *  input tensor */
     LAP_ROLE_OUT,      /* T *        output tensor */
+    LAP_ROLE_OUT2,     /* T *        the partner's output beside op's (LAP_FUSE_POOL) */
     LAP_ROLE_RESIDUAL, /* const T *  residual tensor, null if the op has none */
-    LAP_ROLE_IN2,      /* const T *  the partner's input (LAP_FUSE_DOWNSAMPLE) */
-    LAP_ROLE_WEIGHTS,  /* const T *  packed weights */
-    LAP_ROLE_BIAS,     /* const float *, padded with zeros to the output's cs; the sum of both with
-                          LAP_FUSE_DOWNSAMPLE, the layer's with LAP_FUSE_FC */
-    LAP_ROLE_SCRATCH,  /* float *    scratch memory of this op */
-    LAP_ROLE_N,        /* int        images in the batch */
-    LAP_ROLE_FLAGS     /* int        LAP_FLAG_* */
+    LAP_ROLE_IN2, /* const T *  the partner's input (LAP_FUSE_DOWNSAMPLE); SCALE's factors, alone
+                     and with LAP_FUSE_SCALE */
+    LAP_ROLE_WEIGHTS, /* const T *  packed weights */
+    LAP_ROLE_BIAS,    /* const float *, padded with zeros to the output's cs; the sum of both with
+                         LAP_FUSE_DOWNSAMPLE, the layer's with LAP_FUSE_FC, op's and then the
+                         partner's with LAP_FUSE_EXCITE */
+    LAP_ROLE_SCRATCH, /* float *    scratch memory of this op */
+    LAP_ROLE_N,       /* int        images in the batch */
+    LAP_ROLE_FLAGS    /* int        LAP_FLAG_* */
 } lap_role;
 
 #define LAP_FLAG_RELU 1
-#define LAP_FLAG_RESIDUAL 2 /* residual is not null and is added before the ReLU */
+#define LAP_FLAG_RESIDUAL 2 /* residual is not null and is added before the activation */
 
 /* Two ops that one row computes without storing the tensor between them. */
 typedef enum lap_fusion {
@@ -60,8 +63,19 @@ typedef enum lap_fusion {
     LAP_FUSE_DOWNSAMPLE, /* op: convolution; partner: the 1x1 convolution whose output is its
                             residual; the partner's input is LAP_ROLE_IN2, there is no residual to
                             read */
-    LAP_FUSE_FC          /* op: average pool; partner: the fully connected layer behind it */
+    LAP_FUSE_FC,         /* op: average pool; partner: the fully connected layer behind it */
+    LAP_FUSE_POOL,       /* op: depthwise convolution; partner: the average pool of its output; both
+                            outputs are written */
+    LAP_FUSE_EXCITE,     /* op: 1x1 convolution on a single pixel; partner: another one behind it */
+    LAP_FUSE_SCALE,      /* op: 1x1 convolution; partner: the SCALE that makes its input, whose own
+                            input is LAP_ROLE_IN and whose factors are LAP_ROLE_IN2 */
+    LAP_FUSE_COUNT
 } lap_fusion;
+
+/* The op whose output a step writes in the end: the partner, where it comes behind op. */
+bool lap_fusion_partner_writes(lap_fusion fusion);
+/* The partner comes before op in the network. */
+bool lap_fusion_partner_first(lap_fusion fusion);
 
 /* Matrix instructions of a precision run on the device in its kernel language (probe.h). */
 #define LAP_FEATURE_MMA(precision) (1u << (precision))
@@ -109,6 +123,7 @@ typedef struct lap_kernel_row {
     bool variant;        /* never chosen automatically, only by id */
     const char *only;    /* language it exists in ("cl"), NULL for both */
     bool needs_gemm;     /* the device must have a GEMM library */
+    bool smooth;         /* knows SiLU and sigmoid (the define ACT); all rows know ReLU (a flag) */
     /* 0: sums and products of the op only, so small integers give exact results. Otherwise the row
      * computes by way of other numbers (Winograd F(4x4)): checks take the rounding bound for
      * integers too, and that bound is this many times as wide. */
@@ -158,13 +173,15 @@ bool lap_kernel_source_at(size_t index, const char **language, const char **stem
 /* The complete define list of a row on a case, in a fixed order. Geometry, where the kind has it:
  *   C CS       input channels, channel stride         (all)
  *   H W        input height, width                    (all but FC)
- *   K KS       output channels, channel stride        (CONV, FC)
- *   P Q R S STRIDE PAD   output height, width, window (CONV, MAXPOOL)
+ *   K KS       output channels, channel stride        (CONV, FC, DWCONV)
+ *   P Q R S STRIDE PAD   output height, width, window (CONV, DWCONV, MAXPOOL)
  *   POOL_P POOL_Q POOL_R POOL_STRIDE POOL_PAD   the pool's output and window (LAP_FUSE_MAXPOOL)
  *   C2 CS2 H2 W2 STRIDE2                        the partner's input and step (LAP_FUSE_DOWNSAMPLE)
  *   K KS                                        of the layer (LAP_FUSE_FC)
- * then the row's parameters by name, then PRECISION (the lap_precision value).
- * Returns the count; out has room for LAP_MAX_DEFINES. */
+ *   K2 KS2 ACT2                                 the partner's output and activation
+ * (LAP_FUSE_EXCITE) SCALED     1 with LAP_FUSE_SCALE ACT        op's activation where it is SiLU or
+ * sigmoid (the lap_activation value) then the row's parameters by name, then PRECISION (the
+ * lap_precision value). Returns the count; out has room for LAP_MAX_DEFINES. */
 size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out);
 
 /* "PIXELS=14 BLOCKS=2"; "" for a row without parameters. */

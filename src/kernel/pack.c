@@ -44,6 +44,20 @@ void lap_pack_krsc(const lap_case *c, const lap_op_weights *weights, void *out) 
                                 weights->w[(k * c_count + channel) * taps + tap]);
 }
 
+size_t lap_pack_rsc_bytes(const lap_case *c) {
+    const lap_op *op = c->op;
+    return (size_t)op->r * (size_t)op->s * (size_t)op->out.cs * lap_element_bytes(c->precision);
+}
+
+void lap_pack_rsc(const lap_case *c, const lap_op_weights *weights, void *out) {
+    size_t taps = (size_t)c->op->r * (size_t)c->op->s, at = 0;
+    for (size_t tap = 0; tap < taps; tap++)
+        for (size_t channel = 0; channel < (size_t)c->op->out.cs; channel++)
+            lap_element_put(c->precision, out, at++,
+                            channel < (size_t)c->op->out.c ? weights->w[channel * taps + tap]
+                                                           : 0.0f);
+}
+
 void lap_pack_rsck(const lap_case *c, const lap_op_weights *weights, void *out) {
     const lap_op *op = c->op;
     size_t k_count = (size_t)op->out.c, c_count = (size_t)op->in.c;

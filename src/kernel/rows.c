@@ -43,6 +43,10 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_fc_g,
     &lap_row_fc_v,
     &lap_row_fc_naive,
+    /* depthwise convolution */
+    &lap_row_dwconv_naive,
+    /* channels times factors */
+    &lap_row_scale_naive,
 };
 
 const lap_kernel_row *const *lap_kernel_rows(size_t *count) {
@@ -56,11 +60,24 @@ const lap_kernel_row *lap_kernel_find(const char *id) {
     return NULL;
 }
 
+bool lap_fusion_partner_writes(lap_fusion fusion) {
+    return fusion == LAP_FUSE_MAXPOOL || fusion == LAP_FUSE_FC || fusion == LAP_FUSE_EXCITE;
+}
+
+bool lap_fusion_partner_first(lap_fusion fusion) {
+    return fusion == LAP_FUSE_DOWNSAMPLE || fusion == LAP_FUSE_SCALE;
+}
+
+static bool is_smooth(const lap_op *op) {
+    return op && op->act > LAP_ACT_RELU;
+}
+
 bool lap_kernel_can_run(const lap_kernel_row *row, const lap_case *c, bool has_gemm) {
     if (row->kind != c->op->kind || row->fusion != c->fusion) return false;
     if (!(row->precisions & 1u << c->precision)) return false;
     if (row->only && strcmp(row->only, c->device->language) != 0) return false;
     if (row->needs_gemm && !has_gemm) return false;
+    if (!row->smooth && (is_smooth(c->op) || is_smooth(c->partner))) return false;
     return row->accepts(c);
 }
 
@@ -85,6 +102,16 @@ static size_t add_partner(lap_define *out, size_t n, const lap_case *c) {
     const lap_op *p = c->partner;
     switch (c->fusion) {
     case LAP_FUSE_NONE:
+    case LAP_FUSE_POOL: /* of the whole output */
+    case LAP_FUSE_COUNT:
+        break;
+    case LAP_FUSE_EXCITE:
+        n = add(out, n, "K2", p->out.c);
+        n = add(out, n, "KS2", p->out.cs);
+        n = add(out, n, "ACT2", p->act);
+        break;
+    case LAP_FUSE_SCALE:
+        n = add(out, n, "SCALED", 1);
         break;
     case LAP_FUSE_MAXPOOL:
         n = add(out, n, "POOL_P", p->out.h);
@@ -110,14 +137,15 @@ static size_t add_partner(lap_define *out, size_t n, const lap_case *c) {
 
 size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out) {
     const lap_op *op = c->op;
-    bool windowed = op->kind == LAP_OP_CONV || op->kind == LAP_OP_MAXPOOL;
+    bool windowed =
+        op->kind == LAP_OP_CONV || op->kind == LAP_OP_MAXPOOL || op->kind == LAP_OP_DWCONV;
     size_t n = add(out, 0, "C", op->in.c);
     n = add(out, n, "CS", op->in.cs);
     if (op->kind != LAP_OP_FC) {
         n = add(out, n, "H", op->in.h);
         n = add(out, n, "W", op->in.w);
     }
-    if (op->kind == LAP_OP_CONV || op->kind == LAP_OP_FC) {
+    if (lap_op_has_weights(op)) {
         n = add(out, n, "K", op->out.c);
         n = add(out, n, "KS", op->out.cs);
     }
@@ -130,6 +158,7 @@ size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_defi
         n = add(out, n, "PAD", op->pad);
     }
     n = add_partner(out, n, c);
+    if (is_smooth(op)) n = add(out, n, "ACT", op->act);
     for (int i = 0; i < row->tunable_count; i++)
         n = add(out, n, row->tunables[i].name, c->params.value[i]);
     return add(out, n, "PRECISION", c->precision);

@@ -7,7 +7,7 @@
 
 /* rows_naive.c: one work-item per output element, both languages. */
 extern const lap_kernel_row lap_row_conv_naive, lap_row_maxpool_naive, lap_row_avgpool_naive,
-    lap_row_fc_naive;
+    lap_row_fc_naive, lap_row_dwconv_naive, lap_row_scale_naive;
 
 /* rows_gpu.c: tiled kernels for GPUs, both languages. */
 extern const lap_kernel_row lap_row_conv_igemm, lap_row_conv_igemm_ds, lap_row_maxpool_g,
@@ -91,6 +91,10 @@ void lap_element_put(lap_precision precision, void *to, size_t i, float value);
 /* [K][C][R][S] to [K][R][S][C]. */
 size_t lap_pack_krsc_bytes(const lap_case *c);
 void lap_pack_krsc(const lap_case *c, const lap_op_weights *weights, void *out);
+
+/* [C][1][R][S] to [R][S][CS], zeros in the padding. */
+size_t lap_pack_rsc_bytes(const lap_case *c);
+void lap_pack_rsc(const lap_case *c, const lap_op_weights *weights, void *out);
 
 /* [K][C][R][S] to [R][S][C][K]; as many bytes. */
 void lap_pack_rsck(const lap_case *c, const lap_op_weights *weights, void *out);

@@ -19,6 +19,7 @@ const lap_kernel_row lap_row_conv_naive = {
     .kind = LAP_OP_CONV,
     .precisions = LAP_ROW_PLAIN,
     .naive = true,
+    .smooth = true,
     .stages = {LAP_ROW_STAGE_KERNEL("conv_naive", grid_output, 7, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
                                     LAP_ROLE_BIAS, LAP_ROLE_RESIDUAL, LAP_ROLE_OUT, LAP_ROLE_N,
                                     LAP_ROLE_FLAGS)},
@@ -72,4 +73,35 @@ const lap_kernel_row lap_row_fc_naive = {
     .valid = lap_row_valid_all,
     .packed_bytes = lap_pack_krsc_bytes,
     .pack = lap_pack_krsc,
+};
+
+const lap_kernel_row lap_row_dwconv_naive = {
+    .id = "dwconv_naive",
+    .about = "one work-item per output element",
+    .kind = LAP_OP_DWCONV,
+    .precisions = LAP_ROW_PLAIN,
+    .naive = true,
+    .smooth = true,
+    .stages = {LAP_ROW_STAGE_KERNEL("dwconv_naive", grid_output, 6, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+                                    LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_N, LAP_ROLE_FLAGS)},
+    .stage_count = 1,
+    .accepts = lap_row_accepts_plain,
+    .defaults = lap_row_defaults_none,
+    .valid = lap_row_valid_all,
+    .packed_bytes = lap_pack_rsc_bytes,
+    .pack = lap_pack_rsc,
+};
+
+const lap_kernel_row lap_row_scale_naive = {
+    .id = "scale_naive",
+    .about = "one work-item per output element",
+    .kind = LAP_OP_SCALE,
+    .precisions = LAP_ROW_PLAIN,
+    .naive = true,
+    .stages = {LAP_ROW_STAGE_KERNEL("scale_naive", grid_output, 4, LAP_ROLE_IN, LAP_ROLE_IN2,
+                                    LAP_ROLE_OUT, LAP_ROLE_N)},
+    .stage_count = 1,
+    .accepts = lap_row_accepts_plain,
+    .defaults = lap_row_defaults_none,
+    .valid = lap_row_valid_all,
 };

@@ -135,7 +135,7 @@ typedef struct lap_row_work {
 
 /* One line of the layer table. */
 typedef struct lap_layer {
-    char name[48], kind[16], kernel[48];
+    char name[100], kind[16], kernel[48];
     uint64_t macs, flops;                  /* of one image */
     uint64_t bytes;                        /* least bytes moved, for the row's batch */
     lap_optional device_s;                 /* one run of the batch */

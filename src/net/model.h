@@ -10,11 +10,11 @@
 
 typedef struct lap_model_row {
     lap_op_kind kind;
-    const char *name;  /* torchvision's module name, unique */
-    const char *bn;    /* batch-norm module folded into it; NULL: the op has a bias of its own */
-    const char *input; /* name of the row whose output it reads; NULL: the image */
-    const char
-        *residual; /* name of the row whose output it adds before the activation; NULL: none */
+    const char *name;     /* torchvision's module name, unique */
+    const char *bn;       /* batch-norm module folded into it; NULL: the op has a bias of its own */
+    const char *input;    /* name of the row whose output it reads; NULL: the image */
+    const char *residual; /* name of the row whose output it adds before the activation, or whose
+                                    values are SCALE's factors; NULL: none */
     lap_activation act;
     int channels;            /* output channels; 0: as many as the input has (pools) */
     int window, stride, pad; /* square window; 0 for AVGPOOL and FC, which take the whole input */
@@ -25,6 +25,7 @@ typedef struct lap_model {
     int row_count;
 } lap_model;
 
-extern const lap_model lap_model_resnet18, lap_model_resnet34, lap_model_resnet50;
+extern const lap_model lap_model_resnet18, lap_model_resnet34, lap_model_resnet50,
+    lap_model_efficientnet_b0;
 
 #endif

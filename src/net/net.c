@@ -10,7 +10,8 @@
 enum { SIDE_MIN = 32, SIDE_MAX = 1 << 20, IMAGE_CHANNELS = 3 };
 
 /* Parallel: the names are what the user writes. */
-const char *const lap_net_model_names[] = {"resnet18", "resnet34", "resnet50", NULL};
+const char *const lap_net_model_names[] = {"resnet18", "resnet34", "resnet50", "efficientnet_b0",
+                                           NULL};
 static const struct {
     const char *title;
     const lap_model *model;
@@ -18,6 +19,7 @@ static const struct {
     {"ResNet-18", &lap_model_resnet18},
     {"ResNet-34", &lap_model_resnet34},
     {"ResNet-50", &lap_model_resnet50},
+    {"EfficientNet-B0", &lap_model_efficientnet_b0},
 };
 enum { MODEL_COUNT = sizeof models / sizeof models[0] };
 _Static_assert(sizeof lap_net_model_names / sizeof lap_net_model_names[0] == MODEL_COUNT + 1,
@@ -94,9 +96,13 @@ static lap_status make_op(const lap_model *model, int i, lap_net *net, lap_error
     if (row->kind == LAP_OP_FC && (op->r != 1 || op->s != 1))
         return LAP_FAIL(err, LAP_E_INTERNAL, "%s: %s reads %dx%d pixels: expected 1x1", net->model,
                         row->name, op->in.h, op->in.w);
-    if (op->residual >= 0 && memcmp(&net->tensors[op->residual], &op->out, sizeof op->out) != 0)
-        return LAP_FAIL(err, LAP_E_INTERNAL, "%s: %s adds \"%s\", whose shape differs", net->model,
+    lap_tensor second = row->kind == LAP_OP_SCALE ? tensor(op->out.c, 1, 1) : op->out;
+    if (op->residual >= 0 && memcmp(&net->tensors[op->residual], &second, sizeof second) != 0)
+        return LAP_FAIL(err, LAP_E_INTERNAL, "%s: %s and \"%s\" do not fit together", net->model,
                         row->name, row->residual);
+    if (row->kind == LAP_OP_DWCONV && op->out.c != op->in.c)
+        return LAP_FAIL(err, LAP_E_INTERNAL, "%s: %s cannot change the number of channels",
+                        net->model, row->name);
     net->tensors[op->output] = op->out;
     return LAP_OK;
 }

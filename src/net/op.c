@@ -9,10 +9,8 @@ static const char *const precision_names[LAP_PRECISION_COUNT] = {
 };
 
 static const char *const kind_names[LAP_OP_KIND_COUNT] = {
-    [LAP_OP_CONV] = "conv",
-    [LAP_OP_MAXPOOL] = "maxpool",
-    [LAP_OP_AVGPOOL] = "avgpool",
-    [LAP_OP_FC] = "fc",
+    [LAP_OP_CONV] = "conv", [LAP_OP_MAXPOOL] = "maxpool", [LAP_OP_AVGPOOL] = "avgpool",
+    [LAP_OP_FC] = "fc",     [LAP_OP_DWCONV] = "dwconv",   [LAP_OP_SCALE] = "scale",
 };
 
 static const char *const act_names[LAP_ACT_COUNT] = {
@@ -56,12 +54,17 @@ uint64_t lap_tensor_logical(const lap_tensor *tensor) {
     return product(tensor->h, tensor->w, tensor->c);
 }
 
-static bool has_weights(const lap_op *op) {
-    return op->kind == LAP_OP_CONV || op->kind == LAP_OP_FC;
+bool lap_op_has_weights(const lap_op *op) {
+    return op->kind == LAP_OP_CONV || op->kind == LAP_OP_FC || op->kind == LAP_OP_DWCONV;
+}
+
+int lap_op_depth(const lap_op *op) {
+    return op->kind == LAP_OP_DWCONV ? 1 : op->in.c;
 }
 
 uint64_t lap_op_weight_count(const lap_op *op) {
-    return has_weights(op) ? (uint64_t)op->out.c * product(op->in.c, op->r, op->s) : 0;
+    if (!lap_op_has_weights(op)) return 0;
+    return (uint64_t)op->out.c * product(lap_op_depth(op), op->r, op->s);
 }
 
 uint64_t lap_op_macs(const lap_op *op) {
@@ -81,9 +84,10 @@ uint64_t lap_op_fvcore(const lap_op *op) {
 
 uint64_t lap_op_bytes(const lap_op *op, uint64_t n, unsigned elem_bytes) {
     uint64_t image = lap_tensor_logical(&op->in) + lap_tensor_logical(&op->out);
-    if (op->residual >= 0) image += lap_tensor_logical(&op->out);
+    if (op->residual >= 0)
+        image += op->kind == LAP_OP_SCALE ? (uint64_t)op->out.c : lap_tensor_logical(&op->out);
     uint64_t bytes = (n * image + lap_op_weight_count(op)) * elem_bytes;
-    if (has_weights(op)) bytes += (uint64_t)op->out.c * 4;
+    if (lap_op_has_weights(op)) bytes += (uint64_t)op->out.c * 4;
     return bytes;
 }
 
@@ -108,7 +112,7 @@ uint64_t lap_net_fvcore(const lap_net *net) {
 
 /* A batch norm has two learnable vectors (scale, shift); an op without one has its own bias. */
 static uint64_t op_parameters(const lap_op *op) {
-    if (!has_weights(op)) return 0;
+    if (!lap_op_has_weights(op)) return 0;
     return lap_op_weight_count(op) + (uint64_t)op->out.c * (op->bn[0] ? 2 : 1);
 }
 

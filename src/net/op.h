@@ -35,6 +35,8 @@ typedef enum lap_op_kind {
     LAP_OP_MAXPOOL,  /* padding counts as minus infinity */
     LAP_OP_AVGPOOL,  /* global average over h and w */
     LAP_OP_FC,       /* fully connected + bias */
+    LAP_OP_DWCONV,   /* depthwise convolution (a window a channel) + bias [+ activation] */
+    LAP_OP_SCALE,    /* every channel times its own factor of the image, the second input */
     LAP_OP_KIND_COUNT
 } lap_op_kind;
 
@@ -66,11 +68,11 @@ typedef struct lap_op {
     char bn[48];   /* the batch-norm module folded into it, "" if none */
     int input;     /* tensor indices */
     int output;
-    int residual; /* tensor added before the activation, -1 if none */
+    int residual; /* second input: added before the activation, or SCALE's factors; -1 if none */
     lap_activation act;
     lap_tensor in, out; /* copies of the tensors' shapes */
-    int r, s;           /* window height and width (CONV, MAXPOOL); 1 for FC; h, w for AVGPOOL */
-    int stride, pad;    /* the same in both directions */
+    int r, s;        /* window height and width (CONV, DWCONV, MAXPOOL); h, w for AVGPOOL; else 1 */
+    int stride, pad; /* the same in both directions */
 } lap_op;
 
 typedef struct lap_net {
@@ -94,9 +96,11 @@ const char *const *lap_net_models(void);
 const char *lap_net_title(const char *model);
 
 /* Work of one op on one image. */
-uint64_t lap_op_macs(const lap_op *op);         /* multiply-adds: conv and fc only */
+uint64_t lap_op_macs(const lap_op *op);         /* multiply-adds: convolutions and fc only */
 uint64_t lap_op_flops(const lap_op *op);        /* 2 * macs */
 uint64_t lap_op_weight_count(const lap_op *op); /* weight elements, without bias */
+bool lap_op_has_weights(const lap_op *op);
+int lap_op_depth(const lap_op *op); /* input channels of one output: 1 for DWCONV */
 /* fvcore's convention: one flop per multiply-add, 2 per batch-norm element, 1 per average-pool
  * input element; activations, addition and max-pool free. */
 uint64_t lap_op_fvcore(const lap_op *op);

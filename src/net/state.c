@@ -12,7 +12,7 @@ static void add(lap_state *state, const lap_op *op, const char *module, const ch
     snprintf(t->name, sizeof t->name, "%s.%s", module, leaf);
     t->role = role;
     t->op = op;
-    uint64_t k = (uint64_t)op->out.c, c = (uint64_t)op->in.c;
+    uint64_t k = (uint64_t)op->out.c, c = (uint64_t)lap_op_depth(op);
     uint64_t r = (uint64_t)op->r, s = (uint64_t)op->s;
     if (role == LAP_STATE_WEIGHT) {
         t->rank = op->kind == LAP_OP_FC ? 2 : 4;
@@ -26,8 +26,14 @@ static void add(lap_state *state, const lap_op *op, const char *module, const ch
         t->count *= t->shape[i];
 }
 
-static void add_op(lap_state *state, const lap_op *op) {
+/* Whether the op reads what a gate has made smaller. */
+static bool reads_scaled(const lap_net *net, const lap_op *op) {
+    return op->input > 0 && net->ops[op->input - 1].kind == LAP_OP_SCALE;
+}
+
+static void add_op(lap_state *state, const lap_op *op, bool scaled) {
     add(state, op, op->name, "weight", LAP_STATE_WEIGHT);
+    state->tensors[state->count - 1].scaled = scaled;
     if (!op->bn[0]) {
         add(state, op, op->name, "bias", LAP_STATE_BIAS);
         return;
@@ -49,9 +55,9 @@ lap_status lap_state_new(const lap_net *net, lap_state *out, lap_error *err) {
     }
     for (int i = 0; i < net->op_count; i++) {
         const lap_op *op = &net->ops[i];
-        bool weights = op->kind == LAP_OP_CONV || op->kind == LAP_OP_FC;
+        bool weights = lap_op_has_weights(op);
         out->first[i] = weights ? out->count : -1;
-        if (weights) add_op(out, op);
+        if (weights) add_op(out, op, reads_scaled(net, op));
     }
     return LAP_OK;
 }

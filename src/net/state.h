@@ -25,6 +25,7 @@ typedef struct lap_state_tensor {
     int rank;
     uint64_t shape[4];
     uint64_t count; /* product of shape; 1 for a scalar */
+    bool scaled;    /* a weight of an op that reads a SCALE's output */
 } lap_state_tensor;
 
 typedef struct lap_state {

@@ -4,14 +4,12 @@
  * 64-bit FNV-1a of its name), index i and the seed; z is lap_rng_normal, u is lap_rng_uniform. All
  * arithmetic is in double in the order written, and the result is rounded once to float:
  *
- *   conv weight        z * sqrt(2 / (c * r * s))        He-normal over the fan-in
- *   fc weight          z * sqrt(1 / c)
- *   conv or fc bias    z * 0.01
- *   bn weight          0.8 + 0.4 * u;  0.2 + 0.2 * u where the op adds a residual (bn2 of a block),
- *                      which keeps the sums along the residual path from growing block by block
- *   bn bias            z * 0.1
- *   bn running_mean    z * 0.1
- *   bn running_var     0.8 + 0.4 * u
+ *   conv weight        z * sqrt(2 / (c * r * s))        He-normal over the fan-in; c = 1 if
+ * depthwise z * sqrt(6 / (c * r * s))        where the input comes from a SCALE, whose factors
+ * (near 1/2) and SiLU before them would let signals die out fc weight          z * sqrt(1 / c) conv
+ * or fc bias    z * 0.01 bn weight          0.8 + 0.4 * u;  0.2 + 0.2 * u where the op adds a
+ * residual (the last of a block), which keeps the sums along the residual path from growing block
+ * by block bn bias            z * 0.1 bn running_mean    z * 0.1 bn running_var     0.8 + 0.4 * u
  *   bn num_batches_tracked   0 (int64)
  */
 #include "base/rng.h"
@@ -53,8 +51,9 @@ void lap_synthetic_fill(uint64_t seed, const lap_state_tensor *t, float *out) {
     const lap_op *op = t->op;
     switch (t->role) {
     case LAP_STATE_WEIGHT: {
-        double fan_in = (double)op->in.c * op->r * op->s;
-        fill_normal(seed, t, sqrt((op->kind == LAP_OP_FC ? 1.0 : 2.0) / fan_in), out);
+        double fan_in = (double)lap_op_depth(op) * op->r * op->s;
+        double gain = op->kind == LAP_OP_FC ? 1.0 : t->scaled ? 6.0 : 2.0;
+        fill_normal(seed, t, sqrt(gain / fan_in), out);
         break;
     }
     case LAP_STATE_BIAS:

@@ -9,7 +9,7 @@
 #include "net/op.h"
 
 typedef struct lap_op_weights {
-    float *w;       /* CONV, FC: [k][c][r][s] (torch's order); NULL for ops without weights */
+    float *w;       /* [k][c][r][s] (torch's order; c = 1 for DWCONV); NULL for ops without */
     float *bias;    /* [k]; NULL for ops without weights */
     size_t w_count; /* k * c * r * s */
     size_t k;

@@ -29,17 +29,47 @@ static const lap_op *downsample_of(const lap_net *net, const lap_op *op) {
     return only_reader(net, op->residual) == op ? made : NULL;
 }
 
+static bool is_pointwise(const lap_op *op) {
+    return op->kind == LAP_OP_CONV && op->r == 1 && op->s == 1 && op->stride == 1 && op->pad == 0;
+}
+
+/* A pool over all of the depthwise convolution's output; others may read that too. */
+static const lap_op *pool_of(const lap_net *net, const lap_op *op) {
+    if (op->kind != LAP_OP_DWCONV) return NULL;
+    for (int i = 0; i < net->op_count; i++)
+        if (net->ops[i].kind == LAP_OP_AVGPOOL && net->ops[i].input == op->output)
+            return &net->ops[i];
+    return NULL;
+}
+
+static const lap_op *scale_of(const lap_net *net, const lap_op *op) {
+    const lap_op *made = writer(net, op->input);
+    if (!is_pointwise(op) || !made || made->kind != LAP_OP_SCALE) return NULL;
+    return only_reader(net, op->input) == op ? made : NULL;
+}
+
+static bool is_excitation(const lap_op *op, const lap_op *next) {
+    return is_pointwise(op) && is_pointwise(next) && op->in.h * op->in.w == 1 && op->residual < 0 &&
+           next->residual < 0;
+}
+
 const lap_op *plan_partner(const lap_net *net, int index, lap_fusion *fusion) {
     const lap_op *op = &net->ops[index];
-    const lap_op *partner = downsample_of(net, op);
-    *fusion = LAP_FUSE_DOWNSAMPLE;
+    const lap_op *partner = scale_of(net, op);
+    *fusion = LAP_FUSE_SCALE;
     if (partner) return partner;
+    *fusion = LAP_FUSE_DOWNSAMPLE;
+    if ((partner = downsample_of(net, op))) return partner;
+    *fusion = LAP_FUSE_POOL;
+    if ((partner = pool_of(net, op))) return partner;
     const lap_op *next = only_reader(net, op->output);
     if (next && next->input == op->output) {
         *fusion = LAP_FUSE_MAXPOOL;
         if (op->kind == LAP_OP_CONV && next->kind == LAP_OP_MAXPOOL) return next;
         *fusion = LAP_FUSE_FC;
         if (op->kind == LAP_OP_AVGPOOL && next->kind == LAP_OP_FC) return next;
+        *fusion = LAP_FUSE_EXCITE;
+        if (is_excitation(op, next)) return next;
     }
     *fusion = LAP_FUSE_NONE;
     return NULL;

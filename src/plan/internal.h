@@ -76,6 +76,10 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
 /* fuse.c: the op that could be computed together with op index, and how; NULL if there is none. */
 const lap_op *plan_partner(const lap_net *net, int index, lap_fusion *fusion);
 
+/* The tensor that LAP_ROLE_IN stands for, and the one that LAP_ROLE_IN2 does (-1: none). */
+int plan_step_input(const plan_step *step);
+int plan_step_second(const plan_step *step);
+
 /* cache.c */
 typedef struct lap_kernel_cache lap_kernel_cache;
 lap_status lap_kernel_cache_new(lap_kernel_cache **out, lap_error *err);

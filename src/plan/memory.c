@@ -16,10 +16,19 @@ uint64_t plan_tensor_bytes(const lap_plan *plan, int tensor) {
            plan->options.batch;
 }
 
+int plan_step_input(const plan_step *step) {
+    return step->c.fusion == LAP_FUSE_SCALE ? step->partner->input : step->op->input;
+}
+
+int plan_step_second(const plan_step *step) {
+    if (step->c.fusion == LAP_FUSE_SCALE) return step->partner->residual;
+    if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) return step->partner->input;
+    return step->op->kind == LAP_OP_SCALE ? step->op->residual : -1;
+}
+
 static bool reads(const plan_step *step, int tensor) {
-    if (step->op->input == tensor) return true;
-    if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) return step->partner->input == tensor;
-    return step->op->residual == tensor;
+    if (plan_step_input(step) == tensor || plan_step_second(step) == tensor) return true;
+    return step->c.fusion != LAP_FUSE_DOWNSAMPLE && step->op->residual == tensor;
 }
 
 /* The last step that reads the tensor; past the end for the input, which must survive the run, and
@@ -71,10 +80,15 @@ lap_status plan_memory_layout(lap_plan *plan, lap_error *err) {
     plan->slot_of[0] = take_slot(plan, busy_until, 0, plan_tensor_bytes(plan, 0));
     busy_until[plan->slot_of[0]] = last_use(plan, 0);
     for (int i = 0; i < plan->step_count; i++) {
-        int t = plan->steps[i].output;
-        int slot = take_slot(plan, busy_until, i, plan_tensor_bytes(plan, t));
-        plan->slot_of[t] = slot;
-        busy_until[slot] = last_use(plan, t);
+        const plan_step *step = &plan->steps[i];
+        int written[] = {step->output,
+                         step->c.fusion == LAP_FUSE_POOL ? step->partner->output : -1};
+        for (int w = 0; w < 2 && written[w] >= 0; w++) {
+            int t = written[w];
+            int slot = take_slot(plan, busy_until, i, plan_tensor_bytes(plan, t));
+            plan->slot_of[t] = slot;
+            busy_until[slot] = last_use(plan, t);
+        }
     }
     free(busy_until);
     for (int i = 0; i < plan->step_count; i++) {

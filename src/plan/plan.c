@@ -18,19 +18,21 @@ static bool same_build(const plan_step *a, const plan_step *b) {
 
 static void name_step(plan_step *step, lap_fusion fusion) {
     step->output = step->op->output;
-    if (fusion == LAP_FUSE_MAXPOOL || fusion == LAP_FUSE_FC) step->output = step->partner->output;
+    if (lap_fusion_partner_writes(fusion)) step->output = step->partner->output;
     snprintf(step->name, sizeof step->name, "%s%s%s", step->op->name, step->partner ? "+" : "",
              step->partner ? step->partner->name : "");
 }
 
 /* A fused step for op index, if a row exists that runs; false leaves the step empty. */
-static lap_status try_fused(lap_plan *plan, int index, plan_step *step, bool *done,
-                            lap_error *err) {
+static lap_status try_fused(lap_plan *plan, int index, const bool *absorbed, plan_step *step,
+                            bool *done, lap_error *err) {
     lap_fusion fusion;
     *done = false;
     step->op = &plan->net->ops[index];
     step->partner = plan_partner(plan->net, index, &fusion);
-    if (!step->partner || plan->options.naive || plan->options.unfused) {
+    /* A partner that another step computes already is none. */
+    bool taken = step->partner && absorbed[lap_plan_op_index(plan, step->partner)];
+    if (!step->partner || taken || plan->options.naive || plan->options.unfused) {
         step->partner = NULL;
         return LAP_OK;
     }
@@ -55,7 +57,8 @@ static lap_status choose_all(lap_plan *plan, bool *absorbed, lap_progress progre
     for (int i = 0; i < net->op_count; i++) {
         if (progress) progress(context, net->ops[i].name, (size_t)i, 2 * total);
         bool done;
-        LAP_TRY(try_fused(plan, i, &steps[i], &done, err));
+        if (absorbed[i]) continue;
+        LAP_TRY(try_fused(plan, i, absorbed, &steps[i], &done, err));
         if (done) absorbed[lap_plan_op_index(plan, steps[i].partner)] = true;
     }
     for (int i = 0; i < net->op_count; i++) {
@@ -146,6 +149,8 @@ static lap_status upload(lap_plan *plan, plan_buffer *to, const char *name, cons
 static void fill_bias(const plan_step *step, const lap_op_weights *w, const lap_op_weights *partner,
                       float *bias) {
     const lap_op_weights *first = step->c.fusion == LAP_FUSE_FC ? partner : w;
+    for (size_t i = 0; step->c.fusion == LAP_FUSE_EXCITE && i < partner->k; i++)
+        bias[(size_t)step->op->out.cs + i] = partner->bias[i];
     for (size_t i = 0; i < first->k; i++) {
         double sum = (double)first->bias[i];
         if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) sum += (double)partner->bias[i];
@@ -154,7 +159,8 @@ static void fill_bias(const plan_step *step, const lap_op_weights *w, const lap_
 }
 
 static int bias_stride(const plan_step *step) {
-    return step->c.fusion == LAP_FUSE_FC ? step->partner->out.cs : step->op->out.cs;
+    if (step->c.fusion == LAP_FUSE_FC) return step->partner->out.cs;
+    return step->op->out.cs + (step->c.fusion == LAP_FUSE_EXCITE ? step->partner->out.cs : 0);
 }
 
 static lap_status upload_step(lap_plan *plan, plan_step *step, const lap_weights *weights,
@@ -204,14 +210,16 @@ static lap_buffer *tensor_buffer(const lap_plan *plan, int tensor) {
 static lap_buffer *role_buffer(const lap_plan *plan, const plan_step *step, lap_role role) {
     switch (role) {
     case LAP_ROLE_IN:
-        return tensor_buffer(plan, step->op->input);
+        return tensor_buffer(plan, plan_step_input(step));
     case LAP_ROLE_OUT:
         return tensor_buffer(plan, step->output);
+    case LAP_ROLE_OUT2:
+        return tensor_buffer(plan, step->partner->output);
     case LAP_ROLE_RESIDUAL:
         if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) return NULL;
         return tensor_buffer(plan, step->op->residual);
     case LAP_ROLE_IN2:
-        return step->partner ? tensor_buffer(plan, step->partner->input) : NULL;
+        return tensor_buffer(plan, plan_step_second(step));
     case LAP_ROLE_WEIGHTS:
         return step->weights.data;
     case LAP_ROLE_BIAS:

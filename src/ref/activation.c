@@ -8,8 +8,7 @@ double lap_ref_activation(lap_activation act, double x) {
     case LAP_ACT_RELU:
         return x < 0.0 ? 0.0 : x; /* not fmax: a NaN must stay one */
     case LAP_ACT_SILU:
-        /* The limit for large negative numbers, where exp overflows and minus infinity divides. */
-        return x < -745.0 ? -0.0 : x / (1.0 + exp(-x));
+        return x / (1.0 + exp(-x)); /* minus infinity gives NaN, as it does in PyTorch */
     case LAP_ACT_SIGMOID:
         return 1.0 / (1.0 + exp(-x));
     case LAP_ACT_NONE:

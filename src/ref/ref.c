@@ -1,6 +1,7 @@
 /* The reference: pools, the choice by kind, and the whole network. Convolution is in conv.c. */
 #include "ref/ref.h"
 #include "base/threads.h"
+#include "ref/activation.h"
 #include "ref/conv.h"
 
 #include <math.h>
@@ -64,6 +65,65 @@ static void average_channel(void *context, uint64_t item) {
     if (v->bound) v->bound[item] = magnitude;
 }
 
+/* ---- depthwise convolution, scaling ---------------------------------------------------------- */
+
+typedef struct channelwise {
+    const lap_op *op;
+    const double *x, *factors;
+    const lap_op_weights *weights;
+    double *y, *bound; /* bound may be NULL */
+} channelwise;
+
+/* One output value: its own window of its own channel, then bias and activation. */
+static void depthwise_value(const channelwise *v, const double *image, int p, int q, int c,
+                            size_t at) {
+    const lap_op *op = v->op;
+    const float *w = v->weights->w + (size_t)c * (size_t)op->r * (size_t)op->s;
+    double bias = (double)v->weights->bias[c], sum = bias, magnitude = fabs(bias);
+    for (int r = 0; r < op->r; r++) {
+        int row = p * op->stride - op->pad + r;
+        if (row < 0 || row >= op->in.h) continue;
+        for (int s = 0; s < op->s; s++) {
+            int column = q * op->stride - op->pad + s;
+            if (column < 0 || column >= op->in.w) continue;
+            size_t pixel = (size_t)row * (size_t)op->in.w + (size_t)column;
+            double term = image[pixel * (size_t)op->in.c + (size_t)c] * (double)w[r * op->s + s];
+            sum += term;
+            magnitude += fabs(term);
+        }
+    }
+    v->y[at] = lap_ref_activation(op->act, sum);
+    if (v->bound) v->bound[at] = lap_ref_activation_bound(op->act, magnitude, v->y[at]);
+}
+
+static void depthwise_row(void *context, uint64_t item) {
+    const channelwise *v = context;
+    const lap_op *op = v->op;
+    const double *image =
+        v->x + (size_t)(item / (uint64_t)op->out.h) * (size_t)lap_tensor_logical(&op->in);
+    int p = (int)(item % (uint64_t)op->out.h);
+    for (int q = 0; q < op->out.w; q++)
+        for (int c = 0; c < op->out.c; c++) {
+            size_t pixel = (size_t)item * (size_t)op->out.w + (size_t)q;
+            depthwise_value(v, image, p, q, c, pixel * (size_t)op->out.c + (size_t)c);
+        }
+}
+
+/* Item: one row of one image. */
+static void scale_row(void *context, uint64_t item) {
+    const channelwise *v = context;
+    const lap_op *op = v->op;
+    size_t c_count = (size_t)op->out.c, row = (size_t)op->out.w * c_count;
+    const double *factors = v->factors + (size_t)(item / (uint64_t)op->out.h) * c_count;
+    for (size_t i = 0; i < row; i++) {
+        size_t at = (size_t)item * row + i;
+        v->y[at] = lap_ref_activation(op->act, v->x[at] * factors[i % c_count]);
+        if (v->bound)
+            v->bound[at] =
+                lap_ref_activation_bound(op->act, fabs(v->x[at] * factors[i % c_count]), v->y[at]);
+    }
+}
+
 /* ---- one op --------------------------------------------------------------------------------- */
 
 lap_status lap_ref_op(const lap_op *op, int n, const double *x, const double *residual,
@@ -73,13 +133,26 @@ lap_status lap_ref_op(const lap_op *op, int n, const double *x, const double *re
         return LAP_FAIL(err, LAP_E_ARG, "lap_ref_op: %s needs its residual", op->name);
     if (op->residual < 0) residual = NULL;
     pool v = {op, x, y, bound};
+    channelwise by_channel = {op, x, residual, weights, y, bound};
     switch (op->kind) {
     case LAP_OP_CONV:
     case LAP_OP_FC:
         if (!weights || !weights->w || !weights->bias)
             return LAP_FAIL(err, LAP_E_ARG, "lap_ref_op: %s needs weights and a bias", op->name);
         LAP_TRY(lap_ref_conv(op, n, x, residual, weights, false, y, err));
-        return bound ? lap_ref_conv(op, n, x, residual, weights, true, bound, err) : LAP_OK;
+        if (!bound) return LAP_OK;
+        LAP_TRY(lap_ref_conv(op, n, x, residual, weights, true, bound, err));
+        for (size_t i = 0; i < (size_t)n * (size_t)lap_tensor_logical(&op->out); i++)
+            bound[i] = lap_ref_activation_bound(op->act, bound[i], y[i]);
+        return LAP_OK;
+    case LAP_OP_DWCONV:
+        if (!weights || !weights->w || !weights->bias)
+            return LAP_FAIL(err, LAP_E_ARG, "lap_ref_op: %s needs weights and a bias", op->name);
+        lap_parallel((uint64_t)n * (uint64_t)op->out.h, depthwise_row, &by_channel);
+        return LAP_OK;
+    case LAP_OP_SCALE:
+        lap_parallel((uint64_t)n * (uint64_t)op->out.h, scale_row, &by_channel);
+        return LAP_OK;
     case LAP_OP_MAXPOOL:
         lap_parallel((uint64_t)n * (uint64_t)op->out.h, max_row, &v);
         return LAP_OK;

@@ -12,7 +12,8 @@
 /* One op on n images. x, residual and y are double, NHWC with LOGICAL channels (no padding):
  * x[n][h][w][c]. w and bias are the folded floats of the op (NULL where it has none). residual may
  * be NULL when the op has none. If bound is not NULL it receives, per output element, sum|x||w| +
- * |b| + |res| (CONV, FC) or the largest |x| in the window (pools): the scale of the rounding error
+ * |b| + |res| (CONV, FC, DWCONV), |x||factor| (SCALE) or the largest |x| in the window (pools),
+ * carried through the activation: the scale of the rounding error
  * bound. */
 lap_status lap_ref_op(const lap_op *op, int n, const double *x, const double *residual,
                       const lap_op_weights *weights, double *y, double *bound, lap_error *err);

@@ -389,7 +389,7 @@ static bool read_step(search *s, char *line, found *out) {
     lap_tune_outcome *o = &out->outcome;
     *o = (lap_tune_outcome){.steps = 1};
     if (numbers[0] < 0 || numbers[0] >= ops || numbers[1] < -1 || numbers[1] >= ops) return false;
-    if (numbers[2] < LAP_FUSE_NONE || numbers[2] > LAP_FUSE_FC) return false;
+    if (numbers[2] < LAP_FUSE_NONE || numbers[2] >= LAP_FUSE_COUNT) return false;
     if (!lap_candidate_parse(words[3], &o->standard)) return false;
     const lap_op *op = &s->net->ops[numbers[0]];
     const lap_op *partner = numbers[1] < 0 ? NULL : &s->net->ops[numbers[1]];

@@ -33,15 +33,18 @@ static void add_op(lap_text *text, const lap_op *op) {
     lap_text_add(text, lap_op_kind_name(op->kind));
     add_shape(text, &op->in);
     add_shape(text, &op->out);
-    if (op->kind == LAP_OP_CONV || op->kind == LAP_OP_MAXPOOL)
+    if (op->kind == LAP_OP_CONV || op->kind == LAP_OP_MAXPOOL || op->kind == LAP_OP_DWCONV)
         lap_text_addf(text, " %dx%d/%d+%d", op->r, op->s, op->stride, op->pad);
+    if (op->act > LAP_ACT_RELU) lap_text_addf(text, " %s", lap_activation_name(op->act));
 }
 
 void lap_tune_signature(const lap_case *c, char *buffer, size_t size) {
-    static const char *const joins[] = {"", " then ", " plus ", " then "};
+    static const char *const joins[LAP_FUSE_COUNT] = {"",      " then ", " plus ", " then ",
+                                                      " and ", " then ", " of "};
     lap_text text = {0};
     add_op(&text, c->op);
-    if (c->fusion == LAP_FUSE_NONE && c->op->residual >= 0) lap_text_add(&text, " add");
+    if (c->op->residual >= 0 && c->op->kind != LAP_OP_SCALE && c->fusion != LAP_FUSE_DOWNSAMPLE)
+        lap_text_add(&text, " add");
     if (c->partner) {
         lap_text_add(&text, joins[c->fusion]);
         add_op(&text, c->partner);

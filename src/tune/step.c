@@ -91,13 +91,30 @@ static lap_status add_pair(const lap_net *net, const lap_step_ref *ref, lap_net 
     return LAP_OK;
 }
 
+/* A SCALE, alone or with the convolution behind it: the factors are the input's means. */
+static lap_status add_scaled(const lap_net *net, const lap_step_ref *ref, lap_net *to, int *out) {
+    const lap_op *op = &net->ops[ref->op];
+    bool alone = op->kind == LAP_OP_SCALE;
+    const lap_op *scale = alone ? op : &net->ops[ref->partner];
+    to->tensors[0] = scale->in;
+    add_tail(to, 0);
+    int factors = to->op_count;
+    int residual = !alone && op->residual >= 0 ? add_side(to, &op->out, 1) : -1;
+    *out = add(to, scale, 0, factors);
+    if (alone) return LAP_OK;
+    *out = add(to, op, *out, residual);
+    return LAP_OK;
+}
+
 static lap_status add_step(const lap_net *net, const lap_step_ref *ref, lap_net *to, int *out,
                            lap_error *err) {
     const lap_op *op = &net->ops[ref->op];
+    if (op->kind == LAP_OP_SCALE || ref->fusion == LAP_FUSE_SCALE)
+        return add_scaled(net, ref, to, out);
     if (op->residual >= 0) return add_pair(net, ref, to, out, err);
     to->tensors[0] = op->in;
     *out = add(to, op, 0, -1);
-    if (ref->fusion == LAP_FUSE_MAXPOOL || ref->fusion == LAP_FUSE_FC)
+    if (lap_fusion_partner_writes(ref->fusion) || ref->fusion == LAP_FUSE_POOL)
         *out = add(to, &net->ops[ref->partner], *out, -1);
     return LAP_OK;
 }
@@ -147,7 +164,7 @@ static int step_index(const lap_tune_step *step) {
     int index = 0; /* a fused partner has no step of its own */
     for (int i = 0; i < step->net->op_count; i++, index++)
         if (strcmp(step->net->ops[i].name, step->name) == 0) break;
-    return step->fusion == LAP_FUSE_DOWNSAMPLE ? index - 1 : index;
+    return lap_fusion_partner_first(step->fusion) ? index - 1 : index;
 }
 
 lap_status lap_tune_step_new(const lap_net *net, const lap_step_ref *ref, lap_tune_step *out,

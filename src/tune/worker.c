@@ -160,7 +160,7 @@ static lap_status take_step(worker *w, char *const *words, lap_error *err) {
     int fusion;
     int last = w->net->op_count - 1;
     if (!whole(words[0], 0, last, &ref.op) || !whole(words[1], -1, last, &ref.partner) ||
-        !whole(words[2], LAP_FUSE_NONE, LAP_FUSE_FC, &fusion))
+        !whole(words[2], LAP_FUSE_NONE, LAP_FUSE_COUNT - 1, &fusion))
         return LAP_FAIL(err, LAP_E_INTERNAL, "a request for the step %s %s %s", words[0], words[1],
                         words[2]);
     ref.fusion = (lap_fusion)fusion;

@@ -48,6 +48,13 @@ static float conv_pixel(const geometry *g, const float *in, const float *weights
     return sum;
 }
 
+/* The activations that the define ACT asks for. */
+static float activate(const lap_define *defines, size_t count, float y) {
+    int64_t act = fake_define(defines, count, "ACT", 0);
+    if (act == 2) return y / (1.0f + expf(-y));
+    return act == 3 ? 1.0f / (1.0f + expf(-y)) : y;
+}
+
 /* IN, WEIGHTS [K][R][S][C], BIAS, RESIDUAL, OUT, N, FLAGS (1 ReLU, 2 residual) */
 static void conv_naive(const lap_define *defines, size_t count, const lap_raw_launch *launch,
                        void *const *pointers) {
@@ -69,6 +76,7 @@ static void conv_naive(const lap_define *defines, size_t count, const lap_raw_la
                     if (add) y += residual[at];
                     /* Not fmaxf: a NaN must stay one. */
                     if (relu && y < 0) y = 0;
+                    y = activate(defines, count, y);
                 }
                 out[at] = y;
             }
@@ -132,6 +140,41 @@ static void fc_naive(const lap_define *defines, size_t count, const lap_raw_laun
     }
 }
 
+/* IN, WEIGHTS [R][S][CS], BIAS, OUT, N, FLAGS */
+static void dwconv_naive(const lap_define *defines, size_t count, const lap_raw_launch *launch,
+                         void *const *pointers) {
+    geometry g = read_geometry(defines, count);
+    const float *in = pointers[0], *weights = pointers[1], *bias = pointers[2];
+    float *out = pointers[3];
+    size_t images = (size_t)launch->args[4].i32;
+    bool relu = launch->args[5].i32 & 1;
+    for (size_t i = 0; i < images * g.p * g.q * g.ks; i++) {
+        size_t k = i % g.ks, q = i / g.ks % g.q, p = i / g.ks / g.q % g.p;
+        size_t n = i / g.ks / g.q / g.p;
+        float y = 0;
+        for (size_t tap = 0; k < g.k && tap < g.r * g.s; tap++) {
+            const float *x =
+                input_pixel(&g, in, n, (ptrdiff_t)p * g.stride - g.pad + (ptrdiff_t)(tap / g.s),
+                            (ptrdiff_t)q * g.stride - g.pad + (ptrdiff_t)(tap % g.s));
+            if (x) y += x[k] * weights[tap * g.cs + k];
+        }
+        if (k < g.k) y += bias[k];
+        if (relu && y < 0) y = 0;
+        out[i] = k < g.k ? activate(defines, count, y) : 0;
+    }
+}
+
+/* IN, factors, OUT, N */
+static void scale_naive(const lap_define *defines, size_t count, const lap_raw_launch *launch,
+                        void *const *pointers) {
+    geometry g = read_geometry(defines, count);
+    const float *in = pointers[0], *factors = pointers[1];
+    float *out = pointers[2];
+    size_t image = g.h * g.w * g.cs, images = (size_t)launch->args[3].i32;
+    for (size_t i = 0; i < images * image; i++)
+        out[i] = in[i] * factors[i / image * g.cs + i % g.cs];
+}
+
 static void nop(const lap_define *defines, size_t count, const lap_raw_launch *launch,
                 void *const *pointers) {
     (void)defines, (void)count, (void)launch, (void)pointers;
@@ -143,4 +186,6 @@ void fake_register_naive(void) {
     fake_register("maxpool_naive", "maxpool_naive", maxpool_naive);
     fake_register("avgpool_naive", "avgpool_naive", avgpool_naive);
     fake_register("fc_naive", "fc_naive", fc_naive);
+    fake_register("dwconv_naive", "dwconv_naive", dwconv_naive);
+    fake_register("scale_naive", "scale_naive", scale_naive);
 }

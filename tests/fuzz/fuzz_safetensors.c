@@ -6,9 +6,9 @@
 #include <math.h>
 
 static lap_state_tensor tensors[] = {
-    {"a.weight", LAP_STATE_WEIGHT, NULL, 2, {2, 3}, 6},
-    {"a.bias", LAP_STATE_BIAS, NULL, 1, {2}, 2},
-    {"n.num_batches_tracked", LAP_STATE_BN_COUNTER, NULL, 0, {0}, 1},
+    {"a.weight", LAP_STATE_WEIGHT, NULL, 2, {2, 3}, 6, false},
+    {"a.bias", LAP_STATE_BIAS, NULL, 1, {2}, 2, false},
+    {"n.num_batches_tracked", LAP_STATE_BN_COUNTER, NULL, 0, {0}, 1, false},
 };
 static const lap_state state = {tensors, 3, NULL};
 

@@ -227,10 +227,10 @@ static void check_roles(const char *where, const lap_stage *stage, const entry *
         lap_role role = stage->roles[i];
         const char *arg = e->args[i];
         bool scalar = role == LAP_ROLE_N || role == LAP_ROLE_FLAGS;
-        bool written = role == LAP_ROLE_OUT || role == LAP_ROLE_SCRATCH;
+        bool written = role == LAP_ROLE_OUT || role == LAP_ROLE_OUT2 || role == LAP_ROLE_SCRATCH;
         if (scalar != (strchr(arg, '*') == NULL))
             fail_msg("%s, argument %d: '%s' does not fit role %d", where, i, arg, (int)role);
-        if (role == LAP_ROLE_OUT && strncmp(arg, "const ", 6) == 0)
+        if (written && role != LAP_ROLE_SCRATCH && strncmp(arg, "const ", 6) == 0)
             fail_msg("%s, argument %d: '%s' cannot be written", where, i, arg);
         if (!written && strncmp(arg, "const ", 6) != 0)
             fail_msg("%s, argument %d: '%s' should be const", where, i, arg);

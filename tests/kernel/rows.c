@@ -69,7 +69,8 @@ static void list_is_well_formed(void **state) {
         assert_true((row->packed_bytes != NULL) == packs);
         assert_false(naive_seen[row->kind]); /* naive is the last of its kind */
         if (row->naive) naive_seen[row->kind] = 1;
-        bool has_weights = row->kind == LAP_OP_CONV || row->kind == LAP_OP_FC || fused;
+        bool has_weights = row->kind == LAP_OP_CONV || row->kind == LAP_OP_FC ||
+                           row->kind == LAP_OP_DWCONV || fused;
         assert_true(packs == has_weights);
     }
     for (int kind = 0; kind < LAP_OP_KIND_COUNT; kind++)

@@ -42,8 +42,9 @@ typedef struct job { /* one row on one op */
     const lap_op *last; /* of both, the one whose output is written */
     lap_kernel *kernels[LAP_MAX_STAGES];
     double *x, *x2, *residual, *y, *bound; /* logical, as lap_ref_op wants them */
+    double *mean, *mean_bound;             /* the second output's; NULL without */
     lap_op_weights weights, weights2;      /* 2: of the partner */
-    lap_buffer *in, *in2, *out, *out_view, *res, *packed, *bias, *scratch;
+    lap_buffer *in, *in2, *out, *out_view, *out2, *res, *packed, *bias, *scratch;
 } job;
 
 static lap_error err;
@@ -110,11 +111,14 @@ static lap_op_weights op_weights(const lap_op *op, fill f, uint64_t stream) {
 
 /* What the kernels add: the bias of the op that has one, or of both. */
 static lap_buffer *upload_bias(job *j) {
-    size_t count = (size_t)j->last->out.cs;
+    bool both = j->c.fusion == LAP_FUSE_EXCITE; /* one behind the other instead of their sum */
+    size_t first = both ? (size_t)j->op.out.cs : 0, count = first + (size_t)j->last->out.cs;
     const float *one = j->weights.bias, *two = j->weights2.bias;
     float *sum = must_alloc(count, sizeof *sum);
     for (size_t i = 0; i < (size_t)j->last->out.c; i++)
-        sum[i] = (one ? one[i] : 0.0f) + (two ? two[i] : 0.0f);
+        sum[first + i] = (one && !both ? one[i] : 0.0f) + (two ? two[i] : 0.0f);
+    for (size_t i = 0; i < first; i++)
+        sum[i] = i < (size_t)j->op.out.c ? one[i] : 0.0f;
     lap_buffer *buffer = upload_bytes(j, sum, count * sizeof *sum);
     free(sum);
     return buffer;
@@ -154,7 +158,8 @@ static const lap_op_weights *or_null(const lap_op_weights *w) {
 static void make_expected(job *j) {
     const lap_op *op = &j->op, *partner = &j->partner;
     int n = (int)j->c.n;
-    size_t middle = (size_t)n * (size_t)lap_tensor_logical(&op->out);
+    const lap_op *between = lap_fusion_partner_first(j->c.fusion) ? partner : op;
+    size_t middle = (size_t)n * (size_t)lap_tensor_logical(&between->out);
     size_t count = (size_t)n * (size_t)lap_tensor_logical(&j->last->out);
     const lap_op_weights *w = or_null(&j->weights), *w2 = or_null(&j->weights2);
     double *y = must_alloc(middle, sizeof *y), *scale = must_alloc(middle, sizeof *scale);
@@ -162,7 +167,19 @@ static void make_expected(job *j) {
     j->bound = must_alloc(count, sizeof(double));
     switch (j->c.fusion) {
     case LAP_FUSE_NONE:
-        OK(lap_ref_op(op, n, j->x, j->residual, w, j->y, j->bound, &err));
+        OK(lap_ref_op(op, n, j->x, op->kind == LAP_OP_SCALE ? j->x2 : j->residual, w, j->y,
+                      j->bound, &err));
+        break;
+    case LAP_FUSE_POOL:
+        OK(lap_ref_op(op, n, j->x, NULL, w, j->y, j->bound, &err));
+        j->mean = must_alloc((size_t)(n * op->out.c), sizeof(double));
+        j->mean_bound = must_alloc((size_t)(n * op->out.c), sizeof(double));
+        OK(lap_ref_op(partner, n, j->bound, NULL, NULL, j->mean_bound, NULL, &err));
+        OK(lap_ref_op(partner, n, j->y, NULL, NULL, j->mean, NULL, &err));
+        break;
+    case LAP_FUSE_SCALE:
+        OK(lap_ref_op(partner, n, j->x, j->x2, NULL, y, NULL, &err));
+        OK(lap_ref_op(op, n, y, j->residual, w, j->y, j->bound, &err));
         break;
     case LAP_FUSE_DOWNSAMPLE: /* the bounds add; y counts twice, which is harmless */
         OK(lap_ref_op(partner, n, j->x2, NULL, w2, y, scale, &err));
@@ -175,10 +192,13 @@ static void make_expected(job *j) {
         OK(lap_ref_op(partner, n, scale, NULL, NULL, j->bound, NULL, &err));
         OK(lap_ref_op(partner, n, y, NULL, NULL, j->y, NULL, &err));
         break;
+    case LAP_FUSE_EXCITE:
     case LAP_FUSE_FC: /* the scale of a mean stands for the mean */
-        OK(lap_ref_op(op, n, j->x, NULL, NULL, y, scale, &err));
+        OK(lap_ref_op(op, n, j->x, NULL, w, y, scale, &err));
         OK(lap_ref_op(partner, n, scale, NULL, w2, j->y, j->bound, &err));
         OK(lap_ref_op(partner, n, y, NULL, w2, j->y, NULL, &err));
+        break;
+    case LAP_FUSE_COUNT:
         break;
     }
     free(y);
@@ -199,7 +219,13 @@ static void make_data(job *j, fill f) {
         j->x2 = make_input(&j->partner.in, n, f, 5);
         if (f == FILL_NAN) j->x2[0] = NAN;
         j->in2 = upload(j, j->x2, &j->partner.in, n);
-    } else if (op->residual >= 0) {
+    } else if (op->kind == LAP_OP_SCALE || j->c.fusion == LAP_FUSE_SCALE) {
+        lap_tensor factors = {op->in.c, 1, 1, op->in.cs};
+        j->x2 = make_input(&factors, n, f, 5);
+        if (f == FILL_NAN) j->x2[0] = NAN;
+        j->in2 = upload(j, j->x2, &factors, n);
+    }
+    if (op->residual >= 0 && op->kind != LAP_OP_SCALE && j->c.fusion != LAP_FUSE_DOWNSAMPLE) {
         j->residual = make_input(&op->out, n, f, 4);
         j->res = upload(j, j->residual, &op->out, n);
     }
@@ -213,7 +239,7 @@ static void make_data(job *j, fill f) {
 }
 
 static void free_data(job *j) {
-    lap_buffer **const buffers[] = {&j->in,  &j->in2,    &j->out_view, &j->out,
+    lap_buffer **const buffers[] = {&j->in,  &j->in2,    &j->out_view, &j->out,    &j->out2,
                                     &j->res, &j->packed, &j->bias,     &j->scratch};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         lap_buffer_free(*buffers[i]);
@@ -224,13 +250,15 @@ static void free_data(job *j) {
     free(j->residual);
     free(j->y);
     free(j->bound);
+    free(j->mean);
+    free(j->mean_bound);
     lap_op_weights *const weights[] = {&j->weights, &j->weights2};
     for (int i = 0; i < 2; i++) {
         free(weights[i]->w);
         free(weights[i]->bias);
         *weights[i] = (lap_op_weights){0};
     }
-    j->x = j->x2 = j->residual = j->y = j->bound = NULL;
+    j->x = j->x2 = j->residual = j->y = j->bound = j->mean = j->mean_bound = NULL;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -247,6 +275,10 @@ static void make_output(job *j) {
     OK(lap_buffer_fill(j->r->queue, j->out, 0, bytes + 2 * guard, GUARD_WORD, &err));
     OK(lap_buffer_fill(j->r->queue, j->out, guard, bytes, POISON, &err));
     OK(lap_buffer_view(j->out, guard, bytes, &j->out_view, &err));
+    if (!j->mean) return;
+    bytes = (size_t)j->c.n * (size_t)j->partner.out.cs * sizeof(float);
+    OK(lap_buffer_new(j->r->device, bytes, &j->out2, &err));
+    OK(lap_buffer_fill(j->r->queue, j->out2, 0, bytes, POISON, &err));
 }
 
 static lap_buffer *role_buffer(const job *j, lap_role role) {
@@ -255,6 +287,8 @@ static lap_buffer *role_buffer(const job *j, lap_role role) {
         return j->in;
     case LAP_ROLE_OUT:
         return j->out_view;
+    case LAP_ROLE_OUT2:
+        return j->out2;
     case LAP_ROLE_RESIDUAL:
         return j->res;
     case LAP_ROLE_WEIGHTS:
@@ -323,21 +357,47 @@ static bool inexact_mean(const job *j) {
 static double tolerance(const job *j, size_t i) {
     const lap_op *op = &j->op;
     if (op->kind == LAP_OP_MAXPOOL) return 0.0;
-    double terms = (double)op->r * op->s * (op->kind == LAP_OP_AVGPOOL ? 1 : op->in.c);
-    if (j->c.fusion == LAP_FUSE_DOWNSAMPLE || j->c.fusion == LAP_FUSE_FC) terms += j->partner.in.c;
+    double terms = (double)op->r * op->s * (op->kind == LAP_OP_AVGPOOL ? 1 : lap_op_depth(op));
+    if (j->c.partner)
+        terms += j->c.fusion == LAP_FUSE_POOL ? op->out.h * op->out.w : j->partner.in.c;
     int factor = j->row->error_factor ? j->row->error_factor : 1;
     return factor * 4.0 * sqrt(terms) * 0x1p-24 * j->bound[i];
+}
+
+/* An exact sum, then SiLU or sigmoid: within 16 units of roundoff of the result. */
+static bool activated(const job *j, double want, float got) {
+    if (j->c.fusion == LAP_FUSE_EXCITE) return false;
+    return j->op.act > LAP_ACT_RELU &&
+           fabs((double)got - want) <= 16 * 0x1p-24 * fabs(want) + 1e-30;
 }
 
 static bool acceptable(const job *j, fill f, size_t i, float got) {
     double want = j->y[i];
     if (isnan(want)) return isnan(got);
+    if (activated(j, want, got)) return true;
     /* Transforms spread NaN and infinity over a tile, which is no fault. */
     if (f == FILL_NAN && isnan(got) && strncmp(j->row->id, "conv_winograd", 13) == 0) return true;
     if (isinf(want)) return (double)got == want;
-    if (f == FILL_REAL || j->row->error_factor || inexact_mean(j))
+    if (f == FILL_REAL || j->row->error_factor || inexact_mean(j) || j->c.fusion == LAP_FUSE_EXCITE)
         return fabs((double)got - want) <= tolerance(j, i);
     return got == (float)want;
+}
+
+static void judge_mean(const job *j, const char *where) {
+    size_t cs = (size_t)j->partner.out.cs, channels = (size_t)j->partner.out.c;
+    size_t words = (size_t)j->c.n * cs;
+    float *all = must_alloc(words, sizeof *all);
+    OK(lap_buffer_read(j->r->queue, j->out2, 0, all, words * sizeof *all, &err));
+    for (size_t i = 0; i < words; i++) {
+        size_t ch = i % cs, at = i / cs * channels + ch;
+        double want = ch < channels ? j->mean[at] : 0.0, bound = 0.0;
+        if (ch < channels)
+            bound = j->mean_bound[at] * 4 * sqrt(j->op.out.h * j->op.out.w) * 0x1p-24;
+        if (isnan(want) ? isnan(all[i]) : isinf(want) || fabs((double)all[i] - want) <= bound)
+            continue;
+        fail_msg("%s: mean of channel %zu: %.9g, should be %.9g", where, ch, (double)all[i], want);
+    }
+    free(all);
 }
 
 static void judge(const job *j, fill f, const char *where) {
@@ -362,6 +422,7 @@ static void judge(const job *j, fill f, const char *where) {
         }
     }
     free(all);
+    if (j->mean) judge_mean(j, where);
 }
 
 /* Builds the row for the case in j; false when a built kernel takes smaller groups only. */
@@ -418,8 +479,7 @@ static bool start_job(job *j, rig *r, const lap_kernel_row *row, const shape *s)
                       .partner = s->fusion ? &j->partner : NULL,
                       .device = &r->info,
                       .n = (uint64_t)s->n};
-    bool partner_writes = s->fusion == LAP_FUSE_MAXPOOL || s->fusion == LAP_FUSE_FC;
-    j->last = partner_writes ? &j->partner : &j->op;
+    j->last = lap_fusion_partner_writes(s->fusion) ? &j->partner : &j->op;
     if (!lap_kernel_can_run(row, &j->c, r->has_gemm)) return false;
     row->defaults(&j->c, &j->c.params);
     assert_true(row->valid(&j->c));

@@ -5,6 +5,8 @@
 
 #define NONE LAP_ACT_NONE
 #define RELU LAP_ACT_RELU
+#define SILU LAP_ACT_SILU
+#define SIGMOID LAP_ACT_SIGMOID
 #define ALONE LAP_FUSE_NONE, 0, 0, 0
 
 const shape shapes[] = {
@@ -45,14 +47,33 @@ const shape shapes[] = {
     {LAP_OP_AVGPOOL, 2, 10, 5, 3, 10, 5, 3, 1, 0, NONE, false, LAP_FUSE_FC, 17, 0, 0},
     /* enough tiles for rows that refuse few */
     {LAP_OP_CONV, 2, 64, 15, 14, 96, 3, 3, 1, 1, RELU, true, LAP_FUSE_DOWNSAMPLE, 36, 2, 0},
+    /* depthwise, factors, smooth activations */
+    {LAP_OP_DWCONV, 2, 48, 15, 14, 48, 3, 3, 1, 1, SILU, false, ALONE},
+    {LAP_OP_DWCONV, 1, 20, 13, 17, 20, 5, 5, 2, 2, SILU, false, ALONE},
+    {LAP_OP_DWCONV, 3, 10, 7, 7, 10, 5, 5, 1, 2, RELU, false, ALONE},
+    {LAP_OP_DWCONV, 1, 64, 9, 28, 64, 3, 3, 2, 1, NONE, false, ALONE},
+    {LAP_OP_SCALE, 2, 24, 7, 9, 24, 1, 1, 1, 0, NONE, true, ALONE},
+    {LAP_OP_SCALE, 1, 10, 5, 3, 10, 1, 1, 1, 0, NONE, true, ALONE},
+    {LAP_OP_CONV, 2, 24, 9, 11, 40, 1, 1, 1, 0, SILU, false, ALONE},
+    {LAP_OP_CONV, 1, 3, 21, 25, 32, 3, 3, 2, 1, SILU, false, ALONE},
+    {LAP_OP_CONV, 3, 48, 1, 1, 10, 1, 1, 1, 0, SIGMOID, false, ALONE},
+    {LAP_OP_DWCONV, 2, 48, 15, 14, 48, 3, 3, 1, 1, SILU, false, LAP_FUSE_POOL, 0, 0, 0},
+    {LAP_OP_DWCONV, 3, 20, 13, 17, 20, 5, 5, 2, 2, SILU, false, LAP_FUSE_POOL, 0, 0, 0},
+    {LAP_OP_DWCONV, 1, 10, 7, 7, 10, 5, 5, 1, 2, NONE, false, LAP_FUSE_POOL, 0, 0, 0},
+    {LAP_OP_CONV, 3, 48, 1, 1, 12, 1, 1, 1, 0, SILU, false, LAP_FUSE_EXCITE, 48, 0, 0},
+    {LAP_OP_CONV, 1, 10, 1, 1, 6, 1, 1, 1, 0, SILU, false, LAP_FUSE_EXCITE, 10, 0, 0},
+    {LAP_OP_CONV, 2, 48, 9, 7, 24, 1, 1, 1, 0, NONE, false, LAP_FUSE_SCALE, 0, 0, 0},
+    {LAP_OP_CONV, 3, 144, 7, 7, 40, 1, 1, 1, 0, NONE, true, LAP_FUSE_SCALE, 0, 0, 0},
+    {LAP_OP_CONV, 1, 20, 11, 5, 10, 1, 1, 1, 0, RELU, true, LAP_FUSE_SCALE, 0, 0, 0},
 };
 const int shape_count = sizeof shapes / sizeof shapes[0];
 
-const int small_shapes[] = {0, 5, 12, 15, 17, 19, 23, 24, 26, 29, 31, 33};
+const int small_shapes[] = {0,  5,  12, 15, 17, 19, 23, 24, 26, 29, 31,
+                            33, 36, 37, 40, 42, 43, 44, 46, 48, 50};
 const int small_shape_count = sizeof small_shapes / sizeof small_shapes[0];
 
 int shape_for(lap_op_kind kind, lap_fusion fusion) {
-    static const int single[LAP_OP_KIND_COUNT] = {11, 13, 16, 20};
+    static const int single[LAP_OP_KIND_COUNT] = {11, 13, 16, 20, 35, 39};
     switch (fusion) {
     case LAP_FUSE_NONE:
         break;
@@ -62,6 +83,14 @@ int shape_for(lap_op_kind kind, lap_fusion fusion) {
         return 34;
     case LAP_FUSE_FC:
         return 31;
+    case LAP_FUSE_POOL:
+        return 44;
+    case LAP_FUSE_EXCITE:
+        return 47;
+    case LAP_FUSE_SCALE:
+        return 50;
+    case LAP_FUSE_COUNT:
+        break;
     }
     return single[kind];
 }
@@ -71,7 +100,7 @@ lap_op shape_op(const shape *s) {
     snprintf(op.name, sizeof op.name, "shape");
     op.in = (lap_tensor){s->c, s->h, s->w, (s->c + 3) / 4 * 4};
     op.out = (lap_tensor){s->k, 1, 1, (s->k + 3) / 4 * 4};
-    if (s->kind == LAP_OP_CONV || s->kind == LAP_OP_MAXPOOL) {
+    if (s->kind != LAP_OP_AVGPOOL && s->kind != LAP_OP_FC) {
         op.out.h = (s->h + 2 * s->pad - s->r) / s->stride + 1;
         op.out.w = (s->w + 2 * s->pad - s->s) / s->stride + 1;
     }
@@ -106,6 +135,29 @@ lap_op shape_partner(const shape *s, const lap_op *op) {
         p.stride = 1;
         p.in = op->out;
         p.out = (lap_tensor){s->size2, 1, 1, stored};
+        break;
+    case LAP_FUSE_POOL:
+        p.kind = LAP_OP_AVGPOOL;
+        p.stride = 1;
+        p.in = op->out;
+        p.out = (lap_tensor){op->out.c, 1, 1, op->out.cs};
+        p.r = op->out.h;
+        p.s = op->out.w;
+        break;
+    case LAP_FUSE_EXCITE:
+        p.kind = LAP_OP_CONV;
+        p.act = LAP_ACT_SIGMOID;
+        p.stride = 1;
+        p.in = op->out;
+        p.out = (lap_tensor){s->size2, 1, 1, stored};
+        break;
+    case LAP_FUSE_SCALE:
+        p.kind = LAP_OP_SCALE;
+        p.residual = 3;
+        p.stride = 1;
+        p.in = p.out = op->in;
+        break;
+    case LAP_FUSE_COUNT:
         break;
     }
     return p;

@@ -20,6 +20,7 @@ static const struct {
     {"resnet18", 23, 11689512, 1814073344, 1819065856},
     {"resnet34", 39, 21797672, 3663761408, 3671262720},
     {"resnet50", 56, 25557032, 4089184256, 4111512576},
+    {"efficientnet_b0", 115, 5288548, 385814752, 401659392},
 };
 #define MODELS (sizeof models / sizeof models[0])
 

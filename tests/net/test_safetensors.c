@@ -18,9 +18,9 @@ static const char *const path = LAP_TEST_TMP "/safetensors.bin";
 
 /* Two tensors and a counter; nothing here needs the ops. */
 static lap_state_tensor tensors[] = {
-    {"a.weight", LAP_STATE_WEIGHT, NULL, 2, {2, 3}, 6},
-    {"a.bias", LAP_STATE_BIAS, NULL, 1, {2}, 2},
-    {"n.num_batches_tracked", LAP_STATE_BN_COUNTER, NULL, 0, {0}, 1},
+    {"a.weight", LAP_STATE_WEIGHT, NULL, 2, {2, 3}, 6, false},
+    {"a.bias", LAP_STATE_BIAS, NULL, 1, {2}, 2, false},
+    {"n.num_batches_tracked", LAP_STATE_BN_COUNTER, NULL, 0, {0}, 1, false},
 };
 static const lap_state expected = {tensors, 3, NULL};
 

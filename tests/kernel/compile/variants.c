@@ -162,25 +162,37 @@ static bool tools(const lap_device_info *gpu, variants *out) {
     return ok;
 }
 
-bool variants_defaults(const lap_device_info *gpu, variants *out) {
+/* All defaults of a network; of the networks behind the first only `most` builds a row, since their
+ * layers differ in size more than in kind. */
+static bool defaults_of(const char *model, size_t most, const lap_device_info *gpu, variants *out) {
     lap_net *net = NULL;
-    if (lap_net_build("resnet18", 224, 224, &net, NULL) != LAP_OK) return false;
+    if (lap_net_build(model, 224, 224, &net, NULL) != LAP_OK) return false;
     lap_device_info cpu = cpu_like(gpu);
     size_t rows;
     const lap_kernel_row *const *list = lap_kernel_rows(&rows);
-    bool ok = tools(gpu, out);
-    for (size_t r = 0; r < rows && ok; r++)
+    bool ok = true;
+    for (size_t r = 0; r < rows && ok; r++) {
+        size_t before = out->count;
         for (int o = 0; o < net->op_count && ok; o++)
             for (size_t b = 0; b < BATCHES && ok; b++)
                 for (int p = 0; p < LAP_PRECISION_COUNT && ok; p++) {
                     /* A row's first precision for all batches, the others for the last. */
                     bool first = (list[r]->precisions & ((1u << p) - 1)) == 0;
                     lap_case c;
-                    if ((first || b + 1 == BATCHES) &&
+                    if ((first || b + 1 == BATCHES) && out->count - before < most &&
                         accepted(list[r], net, o, (lap_precision)p, batches[b], gpu, &cpu, &c))
                         ok = add(out, list[r], &c, true);
                 }
+    }
     lap_net_free(net);
+    return ok;
+}
+
+bool variants_defaults(const lap_device_info *gpu, variants *out) {
+    const char *const *models = lap_net_models();
+    bool ok = tools(gpu, out) && defaults_of(models[0], SIZE_MAX, gpu, out);
+    for (int i = 1; ok && models[i]; i++)
+        ok = defaults_of(models[i], 5, gpu, out);
     return ok;
 }
 
@@ -210,28 +222,36 @@ static bool space_of(const lap_kernel_row *row, lap_case *c, size_t most, varian
     return true;
 }
 
-bool variants_space(const lap_device_info *gpu, size_t most, variants *out) {
-    lap_net *net = NULL;
-    if (lap_net_build("resnet18", 224, 224, &net, NULL) != LAP_OK) return false;
+/* Some of the row's space on the first op that it takes, from the back: wide layers, where no tile
+ * is refused for being too wide. */
+static bool space_on(const lap_kernel_row *row, const lap_net *net, const lap_device_info *gpu,
+                     size_t most, variants *out, bool *found) {
     lap_device_info cpu = cpu_like(gpu);
+    int p = 0;
+    while (!(row->precisions & 1u << p))
+        p++;
+    for (int o = net->op_count - 1; o >= 0; o--) {
+        lap_case c;
+        if (!accepted(row, net, o, (lap_precision)p, 256, gpu, &cpu, &c)) continue;
+        *found = true;
+        return space_of(row, &c, most, out);
+    }
+    return true;
+}
+
+bool variants_space(const lap_device_info *gpu, size_t most, variants *out) {
     size_t rows;
     const lap_kernel_row *const *list = lap_kernel_rows(&rows);
     bool ok = true;
     for (size_t r = 0; r < rows && ok; r++) {
-        /* From the back: wide layers, where no tile is refused for being too wide. */
-        for (int o = net->op_count - 1; o >= 0; o--) {
-            lap_case c;
-            int p = 0;
-            while (!(list[r]->precisions & 1u << p))
-                p++;
-            if (!list[r]->tunable_count ||
-                !accepted(list[r], net, o, (lap_precision)p, 256, gpu, &cpu, &c))
-                continue;
-            ok = space_of(list[r], &c, most, out);
-            break;
+        bool found = !list[r]->tunable_count;
+        for (const char *const *model = lap_net_models(); *model && ok && !found; model++) {
+            lap_net *net = NULL;
+            if (lap_net_build(*model, 224, 224, &net, NULL) != LAP_OK) return false;
+            ok = space_on(list[r], net, gpu, most, out, &found);
+            lap_net_free(net);
         }
     }
-    lap_net_free(net);
     return ok;
 }
 

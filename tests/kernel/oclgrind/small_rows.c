@@ -44,6 +44,14 @@ static const shape shapes[] = {
     {LAP_OP_CONV, 2, 3, 13, 11, 10, 7, 7, 2, 3, RELU, false, LAP_FUSE_MAXPOOL, 3},
     {LAP_OP_CONV, 2, 10, 4, 3, 20, 3, 3, 1, 1, RELU, true, LAP_FUSE_DOWNSAMPLE, 6},
     {LAP_OP_AVGPOOL, 3, 34, 3, 3, 34, 3, 3, 1, 0, NONE, false, LAP_FUSE_FC, 7},
+    {LAP_OP_DWCONV, 2, 20, 5, 6, 20, 3, 3, 1, 1, LAP_ACT_SILU, false, ALONE},
+    {LAP_OP_DWCONV, 1, 10, 7, 5, 10, 5, 5, 2, 2, LAP_ACT_SILU, false, ALONE},
+    {LAP_OP_DWCONV, 2, 20, 5, 6, 20, 3, 3, 1, 1, LAP_ACT_SILU, false, LAP_FUSE_POOL, 0},
+    {LAP_OP_DWCONV, 1, 10, 7, 5, 10, 5, 5, 2, 2, LAP_ACT_SILU, false, LAP_FUSE_POOL, 0},
+    {LAP_OP_SCALE, 2, 10, 4, 3, 10, 1, 1, 1, 0, NONE, true, ALONE},
+    {LAP_OP_CONV, 1, 3, 9, 7, 32, 3, 3, 2, 1, LAP_ACT_SILU, false, ALONE},
+    {LAP_OP_CONV, 3, 20, 1, 1, 6, 1, 1, 1, 0, LAP_ACT_SILU, false, LAP_FUSE_EXCITE, 20},
+    {LAP_OP_CONV, 2, 20, 5, 3, 12, 1, 1, 1, 0, NONE, true, LAP_FUSE_SCALE, 0},
 };
 
 typedef struct rig {
@@ -72,7 +80,7 @@ static lap_op make_op(const shape *s) {
                  .s = s->s,
                  .stride = s->stride,
                  .pad = s->pad};
-    if (s->kind == LAP_OP_CONV || s->kind == LAP_OP_MAXPOOL) {
+    if (s->kind != LAP_OP_AVGPOOL && s->kind != LAP_OP_FC) {
         op.out.h = (s->h + 2 * s->pad - s->r) / s->stride + 1;
         op.out.w = (s->w + 2 * s->pad - s->s) / s->stride + 1;
     }
@@ -91,6 +99,19 @@ static lap_op make_partner(const shape *s, const lap_op *op) {
     } else if (s->fusion == LAP_FUSE_DOWNSAMPLE) {
         p.kind = LAP_OP_CONV;
         p.in = (lap_tensor){s->size2, 2 * op->out.h - 1, 2 * op->out.w, (s->size2 + 3) / 4 * 4};
+    } else if (s->fusion == LAP_FUSE_POOL) {
+        p.kind = LAP_OP_AVGPOOL;
+        p.r = op->out.h, p.s = op->out.w, p.stride = 1;
+        p.out.h = p.out.w = 1;
+    } else if (s->fusion == LAP_FUSE_SCALE) {
+        p.kind = LAP_OP_SCALE;
+        p.residual = 3;
+        p.in = p.out = op->in;
+    } else if (s->fusion == LAP_FUSE_EXCITE) {
+        p.kind = LAP_OP_CONV;
+        p.act = LAP_ACT_SIGMOID;
+        p.stride = 1;
+        p.out = (lap_tensor){s->size2, 1, 1, (s->size2 + 3) / 4 * 4};
     } else {
         p.kind = LAP_OP_FC;
         p.stride = 1;
@@ -176,8 +197,7 @@ static void launch(rig *r, const lap_kernel_row *row, const lap_case *c, const l
 
 static void run_row(rig *r, const lap_kernel_row *row, const lap_case *c) {
     lap_buffer *buffers[LAP_ROLE_FLAGS + 1] = {0};
-    bool partner_writes = c->fusion == LAP_FUSE_MAXPOOL || c->fusion == LAP_FUSE_FC;
-    const lap_tensor *to = partner_writes ? &c->partner->out : &c->op->out;
+    const lap_tensor *to = lap_fusion_partner_writes(c->fusion) ? &c->partner->out : &c->op->out;
     size_t n = (size_t)c->n, in = n * (size_t)lap_tensor_stored(&c->op->in) * sizeof(float);
     size_t out = n * (size_t)lap_tensor_stored(to) * sizeof(float);
     uint64_t scratch = row->scratch_bytes ? row->scratch_bytes(c) : 0;
@@ -186,10 +206,14 @@ static void run_row(rig *r, const lap_kernel_row *row, const lap_case *c) {
     if (c->fusion == LAP_FUSE_DOWNSAMPLE)
         buffers[LAP_ROLE_IN2] =
             zeros(r, n * (size_t)lap_tensor_stored(&c->partner->in) * sizeof(float));
-    else if (c->op->residual >= 0)
+    else if (c->op->residual >= 0 && c->op->kind != LAP_OP_SCALE)
         buffers[LAP_ROLE_RESIDUAL] = zeros(r, out);
+    if (c->op->kind == LAP_OP_SCALE || c->fusion == LAP_FUSE_SCALE)
+        buffers[LAP_ROLE_IN2] = zeros(r, n * (size_t)c->op->in.cs * sizeof(float));
+    if (c->fusion == LAP_FUSE_POOL)
+        buffers[LAP_ROLE_OUT2] = zeros(r, n * (size_t)c->partner->out.cs * sizeof(float));
     buffers[LAP_ROLE_WEIGHTS] = packed_weights(r, row, c);
-    buffers[LAP_ROLE_BIAS] = zeros(r, (size_t)to->cs * sizeof(float));
+    buffers[LAP_ROLE_BIAS] = zeros(r, (size_t)(c->op->out.cs + to->cs) * sizeof(float));
     if (scratch) buffers[LAP_ROLE_SCRATCH] = zeros(r, (size_t)scratch);
     for (int s = 0; s < row->stage_count; s++)
         if (row->stages[s].kind == LAP_STAGE_KERNEL) launch(r, row, c, &row->stages[s], buffers);
