@@ -5,6 +5,7 @@
 #define LAP_APP_COMMANDS_H
 
 #include "base/status.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum {
@@ -29,6 +30,19 @@ int cmd_pitfalls(int argc, char **argv);
 /* From now on Ctrl-C and SIGTERM only ask; whether somebody asked. */
 void lap_app_watch_signals(void);
 bool lap_app_interrupted(void *context);
+
+/* The same where a worker process does the work: the second request is the caller's to see, only
+ * the third ends the process. */
+void lap_app_watch_signals_for_worker(void);
+int lap_app_interruptions(void); /* requests so far */
+/* What a worker and its parent share. Not signals: drivers bring handlers of their own. */
+typedef struct lap_app_shared {
+    atomic_ulong beats; /* signs of life, also with every call of lap_app_interrupted */
+    atomic_int stop;    /* the parent asks to stop */
+} lap_app_shared;
+/* In the worker: what a terminal sends to all is the parent's to handle. */
+void lap_app_become_worker(lap_app_shared *shared);
+void lap_app_beat(void);
 
 /* The exit status for a failure, and one line about it on stderr. */
 int lap_app_exit_status(lap_status status);

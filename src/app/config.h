@@ -77,6 +77,8 @@ typedef struct lap_config {
         const char *exclude;    /* ids of kernel rows, separated by commas; "" for none */
         const char *tune_store; /* "" for the user's own */
         bool cache;             /* built kernels are kept on disk */
+        bool isolate;           /* rows are worked on in a process of its own */
+        double watchdog;        /* seconds of silence that end a row; 0: none */
     } run;
     struct {
         lap_config_list model;         /* indices for lap_config_model */

@@ -79,6 +79,15 @@ const lap_key lap_keys[] = {
     {"run", "cache", LAP_KEY_BOOL, FIELD(run.cache), "yes",
      "Keep built kernels in warmlap in XDG_CACHE_HOME, or in ~/.cache, so that the next start need "
      "not compile them. Each row says how many were compiled and how many came from there."},
+    {"run", "isolate", LAP_KEY_BOOL, FIELD(run.isolate), "yes",
+     "Work on the rows in a process of its own, so that a driver that crashes or hangs costs the "
+     "row "
+     "it was in and not the others (docs/RELIABILITY.md). no: for debuggers and profilers that do "
+     "not follow a fork; there is no watchdog then."},
+    {"run", "watchdog", LAP_KEY_REAL, FIELD(run.watchdog), "600",
+     "Seconds without a sign of life, from a driver call that does not return, after which the row "
+     "fails, its process is killed and the next row begins. 0: wait for ever.",
+     .real_least = 0, .real_most = 86400},
 
     {"network", "model", LAP_KEY_CHOICES, FIELD(network.model), "resnet18", "The networks.",
      .choices = lap_net_model_names},

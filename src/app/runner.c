@@ -40,6 +40,7 @@ lap_status run_prepare(lap_runner *runner, const lap_run_case *c, lap_error *err
     const lap_config *config = runner->config;
     LAP_TRY(lap_net_build(c->model, c->height, c->width, &runner->net, err));
     double begun = lap_clock_now();
+    lap_meter_step(runner->meter, "%s %dx%d: weights", c->model, c->height, c->width);
     LAP_TRY(lap_weights_load(runner->net, config->network.weights, &runner->weights, err));
     runner->weights_s = lap_some(lap_clock_now() - begun);
     const lap_tensor *in = &runner->net->tensors[0];
@@ -366,6 +367,16 @@ void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_
         run->options.chooser_context = runner->tuned;
     }
     snprintf(run->label, sizeof run->label, "%s batch %" PRIu64, c->device->selector, c->batch);
+    run_tell(runner, LAP_ROW_BEGUN, c, row);
+}
+
+void run_tell(const lap_runner *runner, lap_runner_event event, const lap_run_case *c,
+              lap_row *row) {
+    if (runner->event) runner->event(runner->event_context, event, c, row);
+}
+
+void run_tell_so_far(const lap_case_run *run) {
+    if (run->status == LAP_OK) run_tell(run->runner, LAP_ROW_SO_FAR, run->c, run->row);
 }
 
 void run_stage(lap_case_run *run, lap_case_stage stage) {
@@ -397,7 +408,9 @@ void lap_runner_case(lap_runner *runner, const lap_run_case *c, lap_row *row) {
     run_init(&run, runner, c, row);
     run_stage(&run, run_setup);
     run_stage(&run, run_latency);
+    run_tell_so_far(&run);
     run_stage(&run, run_rest);
+    run_tell_so_far(&run);
     run_stage(&run, run_throughput_if);
     run_close(&run);
 }

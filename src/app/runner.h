@@ -21,6 +21,14 @@ typedef struct lap_run_case {
     bool latency, throughput; /* what to measure; neither: verify only */
 } lap_run_case;
 
+/* What a runner tells while it works: events of one row come in this order. A row is finished once,
+ * whatever happens to it. */
+typedef enum lap_runner_event {
+    LAP_ROW_BEGUN = 0,
+    LAP_ROW_SO_FAR,  /* more was measured, and verified; read it, do not change it */
+    LAP_ROW_FINISHED /* complete; the row may be moved away */
+} lap_runner_event;
+
 /* What cases share: references are computed once per network and size. Zero-initialise, set the
  * first four, free with lap_runner_free. */
 typedef struct lap_runner {
@@ -30,7 +38,9 @@ typedef struct lap_runner {
     lap_tune_store *tuned;         /* for [run] kernels = tuned; may be NULL otherwise */
     struct lap_build_cache *cache; /* of built kernels; NULL for none */
     const char *logits_path; /* where to write the logits of the first row; NULL for nowhere */
-    double rewarm_s;         /* untimed runs before each block of rows that take turns; 0: 0.05 s */
+    void (*event)(void *context, lap_runner_event event, const lap_run_case *c, lap_row *row);
+    void *event_context; /* event may be NULL */
+    double rewarm_s;     /* untimed runs before each block of rows that take turns; 0: 0.05 s */
     /* private */
     lap_net *net;
     lap_weights *weights;

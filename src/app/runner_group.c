@@ -132,6 +132,7 @@ static void end_all(group *g) {
     for (size_t i = 0; i < g->count; i++) {
         lap_case_run *run = &g->runs[i];
         if (g->begun[i]) run->status = run_latency_end(run, run->status, &run->err);
+        run_tell_so_far(run);
         settle(g, i);
     }
 }
@@ -154,13 +155,23 @@ static void time_together(group *g, const lap_run_case *cases, lap_row *rows) {
     end_all(g);
     for (size_t i = 0; i < g->count; i++) {
         run_stage(&g->runs[i], run_rest);
+        run_tell_so_far(&g->runs[i]);
         settle(g, i);
     }
     /* The batch search wants all of the memory: by now every plan is gone. */
     for (size_t i = 0; i < g->count; i++) {
         run_stage(&g->runs[i], run_throughput_if);
-        if (!g->alone[i]) run_close(&g->runs[i]);
+        if (g->alone[i]) continue;
+        run_close(&g->runs[i]);
+        run_tell(g->runner, LAP_ROW_FINISHED, &cases[i], &rows[i]);
     }
+}
+
+static void skip(lap_runner *runner, const lap_run_case *c, lap_row *row) {
+    lap_runner_describe(c, row);
+    lap_row_skip(row, "interrupted before this row was begun");
+    lap_row_finish(row);
+    run_tell(runner, LAP_ROW_FINISHED, c, row);
 }
 
 static void time_alone(group *g, const lap_run_case *cases, lap_row *rows) {
@@ -169,13 +180,12 @@ static void time_alone(group *g, const lap_run_case *cases, lap_row *rows) {
         char why[600];
         lap_error_text(&g->runs[i].err, why, sizeof why);
         if (interrupted(g->runner)) {
-            lap_runner_describe(&cases[i], &rows[i]);
-            lap_row_skip(&rows[i], "interrupted before this row was begun");
-            lap_row_finish(&rows[i]);
+            skip(g->runner, &cases[i], &rows[i]);
             continue;
         }
         lap_runner_case(g->runner, &cases[i], &rows[i]);
         lap_row_note(&rows[i], "order: sequential, because beside the other rows: %s", why);
+        run_tell(g->runner, LAP_ROW_FINISHED, &cases[i], &rows[i]);
     }
 }
 
@@ -198,13 +208,12 @@ static void group_free(group *g) {
 
 static void one_by_one(lap_runner *runner, const lap_run_case *cases, lap_row *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (!interrupted(runner)) {
-            lap_runner_case(runner, &cases[i], &rows[i]);
+        if (interrupted(runner)) {
+            skip(runner, &cases[i], &rows[i]);
             continue;
         }
-        lap_runner_describe(&cases[i], &rows[i]);
-        lap_row_skip(&rows[i], "interrupted before this row was begun");
-        lap_row_finish(&rows[i]);
+        lap_runner_case(runner, &cases[i], &rows[i]);
+        run_tell(runner, LAP_ROW_FINISHED, &cases[i], &rows[i]);
     }
 }
 

@@ -437,6 +437,11 @@ json_t *lap_json_head(builder *b, const lap_report *report, const char *schema) 
     set(b, o, "host", host_value(b, report->host));
     set(b, o, "config", config_value(b, report));
     set_text(b, o, "started", report->started);
+    json_t *resumed = json_array();
+    for (size_t i = 0; i < report->resumed_count; i++)
+        push(b, resumed, text_value(report->resumed[i]));
+    set(b, o, "resumed", resumed);
+    set_flag(b, o, "finished", !report->unfinished);
     return o;
 }
 

@@ -203,26 +203,91 @@ static bool keep_in(const char *folder, const char *path, const char *data, size
     return false;
 }
 
+/* Somewhere else than at path; where is in kept. */
+static bool keep(const char *path, const char *data, size_t length, char kept[PATH_SIZE]) {
+    mode_t mode;
+    char beside[PATH_SIZE];
+    const char *temporary = getenv("TMPDIR");
+    if (kind_of(path, &mode) != STREAM && folder_of(path, beside, sizeof beside) &&
+        keep_in(beside, path, data, length, kept, PATH_SIZE))
+        return true;
+    if (temporary && *temporary && keep_in(temporary, path, data, length, kept, PATH_SIZE))
+        return true;
+    return keep_in("/tmp", path, data, length, kept, PATH_SIZE);
+}
+
+static lap_status is_elsewhere(const lap_error *why, const char *kept, lap_error *err) {
+    return LAP_FAIL(err, LAP_E_IO, "%.700s; the document is in '%.700s' instead", why->message,
+                    kept);
+}
+
 lap_status lap_output_save(const char *path, const char *data, size_t length, bool force,
                            lap_error *err) {
     lap_error detail = {0};
     lap_status status = lap_output_write(path, data, length, force, &detail);
     if (status == LAP_OK) return status;
+    char kept[PATH_SIZE];
+    if (strcmp(path, "-") != 0 && keep(path, data, length, kept))
+        return is_elsewhere(&detail, kept, err);
+    if (err) *err = detail;
+    return status;
+}
+
+/* ---- documents that grow -------------------------------------------------------------------- */
+
+bool lap_output_again(const char *path) {
     mode_t mode;
-    char beside[PATH_SIZE], kept[PATH_SIZE];
-    const char *temporary = getenv("TMPDIR");
-    bool done = false;
-    if (strcmp(path, "-") != 0) {
-        if (kind_of(path, &mode) != STREAM && folder_of(path, beside, sizeof beside))
-            done = keep_in(beside, path, data, length, kept, sizeof kept);
-        if (!done && temporary && *temporary)
-            done = keep_in(temporary, path, data, length, kept, sizeof kept);
-        if (!done) done = keep_in("/tmp", path, data, length, kept, sizeof kept);
+    if (strcmp(path, "-") == 0) return false;
+    kind k = kind_of(path, &mode);
+    return k == NOTHING || k == REGULAR;
+}
+
+static void remember(lap_output_slot *slot, const char *path) {
+    struct stat info;
+    slot->written = stat(path, &info) == 0;
+    if (!slot->written) return;
+    slot->device = info.st_dev;
+    slot->file = info.st_ino;
+    slot->size = (uint64_t)info.st_size;
+    slot->seconds = info.st_mtim.tv_sec;
+    slot->nanoseconds = info.st_mtim.tv_nsec;
+    snprintf(slot->path, sizeof slot->path, "%s", path);
+}
+
+/* Nobody else has touched what was written, or it is gone. */
+static bool still_ours(const lap_output_slot *slot) {
+    lap_output_slot now = {0};
+    remember(&now, slot->path);
+    if (!now.written) return errno == ENOENT;
+    return now.device == slot->device && now.file == slot->file && now.size == slot->size &&
+           now.seconds == slot->seconds && now.nanoseconds == slot->nanoseconds;
+}
+
+static lap_status write_slot(lap_output_slot *slot, const char *path, const char *data,
+                             size_t length, bool force, lap_error *err) {
+    if (!slot->written) return lap_output_write(path, data, length, force, err);
+    if (still_ours(slot)) return lap_output_write(slot->path, data, length, true, err);
+    return LAP_FAIL(err, LAP_E_IO, "'%.700s' was changed by somebody else meanwhile", slot->path);
+}
+
+lap_status lap_output_update(lap_output_slot *slot, const char *path, const char *data,
+                             size_t length, bool force, lap_error *err) {
+    lap_error detail = {0};
+    lap_status status = write_slot(slot, path, data, length, force, &detail);
+    if (status == LAP_OK) {
+        char where[PATH_SIZE];
+        snprintf(where, sizeof where, "%s", slot->written ? slot->path : path);
+        remember(slot, where);
+    } else {
+        char kept[PATH_SIZE];
+        if (slot->trouble.status == LAP_OK) slot->trouble = detail;
+        if (!keep(path, data, length, kept)) {
+            /* What was written before is still there, and is tried again with the next row. */
+            if (err) *err = detail;
+            return status;
+        }
+        remember(slot, kept);
     }
-    if (!done) {
-        if (err) *err = detail;
-        return status;
-    }
-    return LAP_FAIL(err, LAP_E_IO, "%.700s; the document is in '%.700s' instead", detail.message,
-                    kept);
+    if (slot->trouble.status == LAP_OK) return LAP_OK;
+    return is_elsewhere(&slot->trouble, slot->path, err);
 }

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Can path be written later? For checking before a long run: "-" always; LAP_E_IO when the file
  * exists and force is not set, path is a folder, or no file can be made beside it, which is tried.
@@ -25,5 +26,24 @@ lap_status lap_output_write(const char *path, const char *data, size_t length, b
  * Standard output has no such file. */
 lap_status lap_output_save(const char *path, const char *data, size_t length, bool force,
                            lap_error *err);
+
+/* A document that is written again and again, each time whole: where it is by now. Zero-initialise.
+ */
+typedef struct lap_output_slot {
+    bool written;
+    uint64_t device, file, size; /* what was written last, to know whether it is still there, */
+    int64_t seconds, nanoseconds;
+    char path[4096];   /* and where: the path given, or where it had to be kept instead */
+    lap_error trouble; /* why it is elsewhere; LAP_OK when it is not */
+} lap_output_slot;
+
+/* As lap_output_save. What the slot wrote is replaced; a file that somebody else put there
+ * meanwhile, or changed, is not touched, and the document kept elsewhere from then on (LAP_E_IO
+ * each time, and the message says where). Regular files only: lap_output_again says whether path is
+ * one. */
+lap_status lap_output_update(lap_output_slot *slot, const char *path, const char *data,
+                             size_t length, bool force, lap_error *err);
+/* Is path something that can be written more than once (no stream)? */
+bool lap_output_again(const char *path);
 
 #endif

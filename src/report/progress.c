@@ -64,6 +64,7 @@ void lap_meter_step(lap_meter *meter, const char *format, ...) {
     vsnprintf(meter->step, sizeof meter->step, format, args);
     va_end(args);
     meter->step_started_s = lap_clock_now();
+    if (meter->watch) meter->watch(meter->watch_context, meter->step);
     if (!meter->stream) return;
     if (meter->style.terminal) {
         draw(meter, "", 0, 0);
@@ -76,6 +77,7 @@ void lap_meter_step(lap_meter *meter, const char *format, ...) {
 
 void lap_meter_progress(void *context, const char *what, size_t done, size_t total) {
     lap_meter *meter = context;
+    if (meter->watch) meter->watch(meter->watch_context, NULL);
     if (!meter->stream || !meter->style.terminal) return;
     /* The end of a step is always drawn: a bar left at 99 % looks like a hang. */
     bool last = total > 0 && done >= total;

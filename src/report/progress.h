@@ -13,6 +13,9 @@ typedef struct lap_meter {
     char step[160]; /* what is being done */
     bool drawn;     /* a bar stands on the current line */
     double last_drawn_s, step_started_s;
+    /* Told of each step, and with NULL of progress in it, whether anything is drawn or not. */
+    void (*watch)(void *context, const char *step);
+    void *watch_context;
 } lap_meter;
 
 void lap_meter_init(lap_meter *meter, FILE *stream, const lap_style *style);

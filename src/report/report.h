@@ -28,7 +28,10 @@ typedef struct lap_report {
     size_t setting_count;
     const lap_report_library *libraries;
     size_t library_count;
-    const char *started; /* from lap_report_time */
+    const char *started;       /* from lap_report_time */
+    const char (*resumed)[32]; /* when the run was taken up again */
+    size_t resumed_count;
+    bool unfinished; /* rows are still being worked on */
     const lap_row *rows;
     size_t row_count;
     bool samples; /* put every sample into the JSON document */

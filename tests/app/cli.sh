@@ -231,7 +231,7 @@ sleep 0.2
 kill -INT $pid
 wait $pid
 [ $? = 130 ] || fail "interrupted: no exit status 130"
-says err 'warmlap: stopping; press again to leave at once, without results'
+says err 'warmlap: stopping; press again to leave at once, without the rows'
 "$check" stopped.json --keys || fail "interrupted: keys"
 value stopped.json rows.# 3
 value stopped.json rows.0.status ok

@@ -29,7 +29,7 @@ static int run(int (*command)(int, char **), const char *line) {
     snprintf(copy, sizeof copy,
              "run --json %s --set network:height=32 --set network:width=32 --set verify:mode=quick "
              "--set verify:images=1 --set run:kernels=naive --set latency:repetitions=2 --set "
-             "latency:warmup=0 --set run:modes=latency %s",
+             "latency:warmup=0 --set run:modes=latency --set run:isolate=no %s",
              json_path, line);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
         assert_true(argc < ARGS_MAX);

@@ -205,6 +205,47 @@ static void dash_is_standard_output(void **state) {
 
 #define in_new_folder(f) cmocka_unit_test_setup_teardown(f, new_folder, remove_folder)
 
+static lap_status update(lap_output_slot *slot, const char *path, const char *text,
+                         lap_error *err) {
+    return lap_output_update(slot, path, text, strlen(text), false, err);
+}
+
+/* Written again and again: what it wrote itself is replaced, another's file never. */
+static void a_document_that_grows(void **state) {
+    (void)state;
+    char path[1024];
+    snprintf(path, sizeof path, "%s", in_folder("grows.json"));
+    lap_output_slot slot = {0};
+    lap_error err = {0};
+    assert_true(lap_output_again(path));
+    assert_false(lap_output_again("-"));
+    assert_false(lap_output_again("/dev/null"));
+    assert_int_equal(update(&slot, path, "one", &err), LAP_OK);
+    assert_int_equal(update(&slot, path, "one two", &err), LAP_OK);
+    assert_holds(path, "one two");
+    assert_int_equal(unlink(path), 0); /* gone is not taken */
+    assert_int_equal(update(&slot, path, "one two three", &err), LAP_OK);
+    assert_holds(path, "one two three");
+    assert_int_equal(entries(), 1);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("precious", file);
+    fclose(file);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(update(&slot, path, i ? "five" : "four", &err), LAP_E_IO);
+        assert_non_null(strstr(err.message, "changed by somebody else"));
+        assert_non_null(strstr(err.message, slot.path));
+        assert_holds(path, "precious");
+        assert_holds(slot.path, i ? "five" : "four");
+        assert_int_equal(entries(), 2);
+    }
+    /* An existing file is not the slot's to begin with. */
+    lap_output_slot other = {0};
+    assert_int_equal(update(&other, path, "six", &err), LAP_E_IO);
+    assert_non_null(strstr(err.message, "exists already"));
+    assert_holds(path, "precious");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         in_new_folder(writes_a_file),
@@ -212,6 +253,7 @@ int main(void) {
         in_new_folder(through_a_link),
         in_new_folder(unwritable_places),
         in_new_folder(what_was_measured_is_kept),
+        in_new_folder(a_document_that_grows),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(devices_are_written_in_place),
         in_new_folder(dash_is_standard_output),

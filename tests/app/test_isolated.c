@@ -1,0 +1,277 @@
+/* Rows in worker processes: drivers that crash, hang or leave cost one row, what was measured
+ * before stays, and the result file has every finished row at any moment. */
+#include "app/commands.h"
+#include "base/clock.h"
+#include "fake_backend.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { ARGS_MAX = 48 };
+
+/* A driver that does something in a launch for so many images. */
+typedef enum trouble { CRASH, LEAVE, HANG, KILLED } trouble;
+static struct {
+    int32_t images; /* 0: no trouble */
+    trouble kind;
+    bool at_enumeration, at_the_end, stop;
+} plan;
+
+/* Shared with the workers. */
+static struct {
+    volatile pid_t worker;
+    volatile int troubles;
+} * seen;
+
+static lap_device_ops ops; /* the fake's, but for what follows */
+static char json_path[512];
+
+static void misbehave(trouble kind) {
+    seen->worker = getpid();
+    seen->troubles++;
+    switch (kind) {
+    case CRASH:
+        signal(SIGSEGV, SIG_DFL); /* sanitizers and cmocka catch it */
+        raise(SIGSEGV);
+        break;
+    case LEAVE:
+        _exit(3);
+    case HANG:
+        for (;;)
+            pause();
+    case KILLED:
+        raise(SIGKILL);
+    }
+}
+
+static lap_status enqueue(void *queue, void *kernel, const lap_raw_launch *launch, lap_error *err) {
+    for (size_t i = 0; i < launch->arg_count; i++) {
+        if (launch->args[i].kind != LAP_ARG_I32) continue;
+        if (plan.images && launch->args[i].i32 == plan.images) misbehave(plan.kind);
+        break;
+    }
+    return fake_ops.enqueue(queue, kernel, launch, err);
+}
+
+static void at_the_end(void) {
+    misbehave(KILLED);
+}
+
+static lap_status enumerate(lap_list_builder *builder, lap_error *err) {
+    if (plan.at_enumeration) misbehave(CRASH);
+    if (plan.at_the_end) atexit(at_the_end);
+    return fake_ops.enumerate(builder, err);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    fake_reset();
+    memset(&plan, 0, sizeof plan);
+    seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(seen != MAP_FAILED);
+    ops = fake_ops;
+    ops.enqueue = enqueue;
+    ops.enumerate = enumerate;
+    lap_registry_add(&ops);
+    snprintf(json_path, sizeof json_path, "%s/test_isolated.json", LAP_TEST_TMP);
+    unlink(json_path);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    munmap(seen, sizeof *seen);
+    return 0;
+}
+
+/* `run` on resnet18 at 32x32, not verified; the document is in json_path. */
+static int run(const char *line) {
+    char copy[1024];
+    char *argv[ARGS_MAX + 1];
+    int argc = 0;
+    snprintf(copy, sizeof copy,
+             "run --json %s --set network:height=32 --set network:width=32 --set verify:mode=off "
+             "--set verify:images=1 --set run:kernels=naive --set latency:repetitions=2 --set "
+             "latency:warmup=0 --set latency:copies=no --set run:modes=latency %s",
+             json_path, line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+        assert_true(argc < ARGS_MAX);
+        argv[argc++] = word;
+    }
+    argv[argc] = NULL;
+    return cmd_run(argc, argv);
+}
+
+static json_t *document(void) {
+    json_error_t error;
+    json_t *d = json_load_file(json_path, JSON_REJECT_DUPLICATES, &error);
+    if (!d) fail_msg("%s: %s", json_path, error.text);
+    return d;
+}
+
+static json_t *row_of(json_t *d, size_t row) {
+    return json_array_get(json_object_get(d, "rows"), row);
+}
+
+/* The row's status, and its reason by its beginning or a part of it. */
+static void expect(json_t *d, size_t row, const char *status, const char *reason) {
+    const char *got = json_string_value(json_object_get(row_of(d, row), "status"));
+    const char *why = json_string_value(json_object_get(row_of(d, row), "reason"));
+    if (!got || strcmp(got, status) != 0 || !strstr(why ? why : "", reason))
+        fail_msg("row %zu: %s, %s", row, got ? got : "?", why ? why : "");
+    bool timed = !json_is_null(json_object_get(row_of(d, row), "latency"));
+    if (strcmp(status, "ok") == 0 && !timed) fail_msg("row %zu has no latency", row);
+}
+
+/* Every way to go, in the middle one of three rows. */
+static void test_one_dies(void **state) {
+    (void)state;
+    static const struct {
+        trouble kind;
+        const char *says;
+    } cases[] = {{CRASH, "was killed by signal 11"},
+                 {LEAVE, "ended by itself with status 3"},
+                 {KILLED, "the system does so when memory runs out"},
+                 {HANG,
+                  "watchdog ([run] watchdog = 6): the process that worked on this row gave no "
+                  "sign of life for 6"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        plan.images = 2;
+        plan.kind = cases[i].kind;
+        unlink(json_path);
+        assert_int_equal(run("--set latency:batch=1,2,3 --set run:watchdog=6"), LAP_EXIT_FAILED);
+        json_t *d = document();
+        assert_true(json_is_true(json_object_get(d, "finished")));
+        expect(d, 0, "ok", "");
+        expect(d, 1, "failed", cases[i].says);
+        expect(d, 1, "failed", "in: fake:0 batch 2: ");
+        expect(d, 2, "ok", "");
+        assert_true(json_is_null(json_object_get(row_of(d, 1), "latency")));
+        json_decref(d);
+        assert_int_equal(kill(seen->worker, 0), -1); /* it is gone */
+        assert_int_equal(errno, ESRCH);
+    }
+    assert_int_equal(seen->troubles, 4);
+}
+
+/* A batch search that kills the process takes nothing from the latency measured before. */
+static void test_measured_before(void **state) {
+    (void)state;
+    plan.images = 4;
+    plan.kind = KILLED;
+    assert_int_equal(run("--set run:modes=latency,throughput --set throughput:max_batch=4 "
+                         "--set throughput:search_cost=0 --set latency:batch=1,2"),
+                     LAP_EXIT_FAILED);
+    json_t *d = document();
+    expect(d, 0, "failed", "in: fake:0 batch 1: throughput");
+    assert_true(json_is_object(json_object_get(row_of(d, 0), "latency")));
+    assert_true(json_is_real(json_object_get(row_of(d, 0), "fps")));
+    assert_true(json_is_null(json_object_get(row_of(d, 0), "throughput")));
+    expect(d, 1, "ok", "");
+    json_decref(d);
+}
+
+/* Of rows that take turns none can be told from the others: each is tried again alone. */
+static void test_interleaved(void **state) {
+    (void)state;
+    fake.device_count = 2;
+    plan.images = 2;
+    plan.kind = CRASH;
+    assert_int_equal(run("--device all --set latency:batch=1,2"), LAP_EXIT_FAILED);
+    json_t *d = document();
+    assert_int_equal(json_array_size(json_object_get(d, "rows")), 4);
+    expect(d, 0, "ok", "");
+    expect(d, 1, "failed", "signal 11");
+    expect(d, 2, "ok", "");
+    expect(d, 3, "failed", "signal 11");
+    json_decref(d);
+    assert_true(seen->troubles >= 3);
+}
+
+/* Before there are rows, and after all are done. */
+static void test_outside_rows(void **state) {
+    (void)state;
+    plan.at_enumeration = true;
+    assert_int_equal(run(""), LAP_EXIT_FAILED);
+    assert_int_equal(access(json_path, F_OK), -1);
+    plan.at_enumeration = false;
+    plan.at_the_end = true;
+    assert_int_equal(run(""), LAP_EXIT_OK);
+    json_t *d = document();
+    expect(d, 0, "ok", "");
+    json_decref(d);
+}
+
+/* Killed at the worst moment, the run leaves a whole document with what was finished. */
+static void test_killed(void **state) {
+    (void)state;
+    plan.images = 2;
+    plan.kind = HANG;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) _exit(run("--set latency:batch=1,2,3 --set run:watchdog=0"));
+    for (int i = 0; i < 1000 && seen->troubles == 0; i++)
+        lap_clock_sleep(0.03);
+    assert_int_equal(seen->troubles, 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    json_t *d = document();
+    expect(d, 0, "ok", "");
+    expect(d, 1, "skipped", "not finished when this was written");
+    expect(d, 2, "skipped", "not finished when this was written");
+    assert_true(json_is_false(json_object_get(d, "finished")));
+    json_decref(d);
+    for (int i = 0; i < 200 && kill(seen->worker, 0) == 0; i++)
+        lap_clock_sleep(0.03);
+    assert_int_equal(kill(seen->worker, 0), -1); /* nothing is left behind */
+}
+
+/* One request lets the row come to its end, a second one does not wait for a hung driver. */
+static void test_interrupted(void **state) {
+    (void)state;
+    plan.images = 2;
+    plan.kind = HANG;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) _exit(run("--set latency:batch=1,2,3 --set run:watchdog=0"));
+    for (int i = 0; i < 1000 && seen->troubles == 0; i++)
+        lap_clock_sleep(0.03);
+    kill(pid, SIGTERM);
+    lap_clock_sleep(0.3);
+    kill(pid, SIGTERM);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), LAP_EXIT_INTERRUPTED);
+    json_t *d = document();
+    assert_true(json_is_true(json_object_get(d, "finished")));
+    expect(d, 0, "ok", "");
+    expect(d, 1, "skipped", "interrupted twice");
+    expect(d, 2, "skipped", "interrupted twice");
+    json_decref(d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_dies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_measured_before, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_interleaved, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_outside_rows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_interrupted, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
