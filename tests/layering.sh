@@ -50,8 +50,9 @@ allowed() {
     measure) echo "base net device kernel plan ref check measure" ;;
     report) echo "base net device kernel plan ref check measure report" ;;
     compare) echo "base measure report compare" ;;
+    page) echo "base measure report compare page" ;;
     tune) echo "base net device kernel plan ref check measure tune" ;;
-    app) echo "base net device kernel plan ref check measure report compare tune app" ;;
+    app) echo "base net device kernel plan ref check measure report compare page tune app" ;;
     *) echo "" ;;
     esac
 }
@@ -171,6 +172,9 @@ self_test() {
     plant src/compare/a.h '#include "report/report.h"' 0
     plant src/compare/a.h '#include "plan/plan.h"' 1
     plant src/app/a.h '#include "compare/compare.h"' 0
+    plant src/compare/a.h '#include "page/page.h"' 1
+    plant src/page/a.h '#include "compare/compare.h"' 0
+    plant src/page/a.h '#include "plan/plan.h"' 1
     plant src/other/a.h 'int x;' 1
     plant backends/x/a.c 'const char *s = "conv_direct";' 1
     plant backends/x/a.c 'int maxpool;' 1

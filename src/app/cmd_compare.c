@@ -2,61 +2,38 @@
  * standard output or the file asked for, everything else to standard error. */
 #include "app/commands.h"
 #include "app/compare_options.h"
-#include "compare/load.h"
+#include "app/inputs.h"
 #include "compare/words.h"
 #include "report/output.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Everything the command holds. */
 typedef struct job {
     const lap_compare_command *command;
     lap_compare_options options;
-    lap_document **documents; /* the baseline's file is the first */
-    size_t count;
+    lap_inputs inputs; /* the baseline's file is the first */
     lap_comparison comparison;
 } job;
 
 static void job_free(job *j) {
     lap_comparison_free(&j->comparison);
-    for (size_t i = 0; i < j->count; i++)
-        lap_document_free(j->documents[i]);
-    free(j->documents);
-}
-
-static lap_status load(job *j, const char *path, lap_error *err) {
-    LAP_TRY(lap_document_load(path, &j->documents[j->count], err));
-    j->count++;
-    return LAP_OK;
-}
-
-/* A baseline is a file when there is one of that name, or when it looks like nothing else. */
-static bool is_file(const char *baseline) {
-    struct stat info;
-    size_t n = strlen(baseline);
-    /* A folder that happens to be called cuda is none. */
-    bool exists = stat(baseline, &info) == 0 && !S_ISDIR(info.st_mode);
-    return strcmp(baseline, "-") == 0 || exists || strchr(baseline, '/') ||
-           (n > 5 && strcmp(baseline + n - 5, ".json") == 0);
+    lap_inputs_free(&j->inputs);
 }
 
 static lap_status load_all(job *j, lap_error *err) {
     const lap_compare_command *c = j->command;
-    j->documents = calloc((size_t)c->file_count + 1, sizeof *j->documents);
-    if (!j->documents) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %d files", c->file_count);
-    if (c->baseline && is_file(c->baseline)) {
-        LAP_TRY(load(j, c->baseline, err));
-        j->options.baseline_document = j->documents[0];
+    if (c->baseline && lap_inputs_is_file(c->baseline)) {
+        LAP_TRY(lap_inputs_add(&j->inputs, c->baseline, err));
+        j->options.baseline_document = j->inputs.documents[0];
         if (!c->axis_given) j->options.axis = LAP_BY_FILE;
     } else {
         j->options.baseline = c->baseline;
     }
     for (int i = 0; i < c->file_count; i++)
-        LAP_TRY(load(j, c->files[i], err));
+        LAP_TRY(lap_inputs_add(&j->inputs, c->files[i], err));
     return LAP_OK;
 }
 
@@ -121,8 +98,8 @@ static lap_status carry_out(job *j, lap_error *err) {
     if (c->columns) LAP_TRY(lap_columns_parse(c->columns, &columns, err));
     LAP_TRY(lap_output_check(c->output, c->force, err));
     LAP_TRY(load_all(j, err));
-    LAP_TRY(lap_compare((const lap_document *const *)j->documents, j->count, &j->options,
-                        &j->comparison, err));
+    LAP_TRY(lap_compare((const lap_document *const *)j->inputs.documents, j->inputs.count,
+                        &j->options, &j->comparison, err));
     lap_text text = {0};
     lap_status status = render(j, &text, err);
     if (status == LAP_OK)

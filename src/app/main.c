@@ -25,6 +25,7 @@ static const command commands[] = {
     {"tune", cmd_tune, "find the best kernels and parameters for a device, and keep them"},
     {"weights", cmd_weights, "write the synthetic weights as a safetensors file"},
     {"compare", cmd_compare, "result files side by side: which is faster, how surely; a gate"},
+    {"report", cmd_report, "result files as one HTML page with charts, to keep or to mail"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

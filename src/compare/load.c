@@ -1,62 +1,15 @@
 /* Result documents from files (see load.h). Reads and checks; compares nothing. */
 #include "compare/load.h"
-#include "base/json_bounds.h"
 #include "compare/record.h"
+#include "compare/source.h"
 #include "report/report.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { ROWS = 10000, CHUNK = 1 << 16 };
-static const lap_json_bounds bounds = {LAP_DOCUMENT_DEPTH, 1000000, 4000000, 2000000};
-
-/* ---- bytes ---------------------------------------------------------------------------------- */
-
-static lap_status read_error(lap_error *err, const char *path) {
-    return LAP_FAIL(err, LAP_E_IO, "%s: %s", path, strerror(errno));
-}
-
-/* By reading, not by asking for the size: pipes have none, and that of a file may change. */
-static lap_status read_all(int fd, const char *path, lap_text *out, lap_error *err) {
-    char *chunk = malloc(CHUNK);
-    if (!chunk) return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory to read it", path);
-    lap_status status = LAP_OK;
-    while (status == LAP_OK) {
-        ssize_t got = read(fd, chunk, CHUNK);
-        if (got == 0) break;
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) {
-            status = read_error(err, path);
-        } else if (out->length + (size_t)got > LAP_DOCUMENT_BYTES) {
-            status = LAP_FAIL(err, LAP_E_FORMAT,
-                              "%s: longer than %d MiB; a result document of that size was not "
-                              "written by warmlap (or with samples = yes of very long runs)",
-                              path, LAP_DOCUMENT_BYTES >> 20);
-        } else {
-            lap_text_addn(out, chunk, (size_t)got);
-            if (out->failed) status = LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory", path);
-        }
-    }
-    free(chunk);
-    return status;
-}
-
-static lap_status open_input(const char *path, int *fd, lap_error *err) {
-    struct stat info;
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (*fd < 0) return read_error(err, path);
-    if (fstat(*fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-        close(*fd);
-        return LAP_FAIL(err, LAP_E_IO, "%s: is a folder; expected a result file (run --json FILE)",
-                        path);
-    }
-    return LAP_OK;
-}
+enum { ROWS = 10000 };
 
 /* ---- the document --------------------------------------------------------------------------- */
 
@@ -156,49 +109,43 @@ static void drop_lists(json_t *root) {
     }
 }
 
-lap_status lap_document_parse(const char *name, const char *text, size_t length, lap_document **out,
-                              lap_error *err) {
+lap_status lap_document_take(const char *name, json_t *root, bool whole, lap_document **out,
+                             lap_error *err) {
     *out = NULL;
-    LAP_TRY(lap_json_within(name, text, length, &bounds, err));
-    json_error_t where;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    if (!root) {
-        lap_text_clean(where.text);
-        return LAP_FAIL(err, LAP_E_FORMAT, "%s:%d:%d: %s; expected one JSON document", name,
-                        where.line, where.column, where.text);
-    }
     lap_document *d = calloc(1, sizeof *d);
     if (d) d->path = strdup(name);
-    lap_status status;
-    if (!d || !d->path)
-        status = LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory", name);
-    else if (!json_is_object(root))
-        status = LAP_FAIL(err, LAP_E_FORMAT, "%s: is not a JSON object; expected a result document",
-                          name);
-    else
-        status = LAP_OK;
-    if (d) d->json = root;
-    if (status == LAP_OK) status = read_document(d, err);
+    if (!d || !d->path) {
+        json_decref(root);
+        free(d);
+        return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory", name);
+    }
+    d->json = root;
+    lap_status status =
+        json_is_object(root)
+            ? read_document(d, err)
+            : LAP_FAIL(err, LAP_E_FORMAT, "%s: is not a JSON object; expected a result document",
+                       name);
     if (status != LAP_OK) {
-        if (!d) json_decref(root);
         lap_document_free(d);
         return status;
     }
-    drop_lists(root);
+    if (!whole) drop_lists(root);
     *out = d;
     return LAP_OK;
 }
 
+lap_status lap_document_parse(const char *name, const char *text, size_t length, lap_document **out,
+                              lap_error *err) {
+    json_t *root;
+    *out = NULL;
+    LAP_TRY(lap_source_json(name, text, length, &root, err));
+    return lap_document_take(name, root, false, out, err);
+}
+
 lap_status lap_document_load(const char *path, lap_document **out, lap_error *err) {
     *out = NULL;
-    int fd = STDIN_FILENO;
-    bool standard = strcmp(path, "-") == 0;
-    if (!standard) LAP_TRY(open_input(path, &fd, err));
     lap_text text = {0};
-    lap_status status = read_all(fd, path, &text, err);
-    if (!standard) close(fd);
-    if (status == LAP_OK && text.length == 0)
-        status = LAP_FAIL(err, LAP_E_FORMAT, "%s: is empty; expected a result document", path);
+    lap_status status = lap_source_read(path, &text, err);
     if (status == LAP_OK) status = lap_document_parse(path, text.data, text.length, out, err);
     lap_text_free(&text);
     return status;

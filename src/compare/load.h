@@ -7,10 +7,8 @@
 #ifndef LAP_COMPARE_LOAD_H
 #define LAP_COMPARE_LOAD_H
 
-#include "base/status.h"
 #include "compare/document.h"
-
-enum { LAP_DOCUMENT_BYTES = 64 << 20, LAP_DOCUMENT_DEPTH = 32 };
+#include "compare/source.h"
 
 /* path "-" is standard input. Errors name the file and the place: LAP_E_IO when it cannot be read,
  * LAP_E_FORMAT when it is no result document, or one of another schema version. */
@@ -19,6 +17,11 @@ lap_status lap_document_load(const char *path, lap_document **out, lap_error *er
 /* The same from memory; name is for messages and becomes path. */
 lap_status lap_document_parse(const char *name, const char *text, size_t length, lap_document **out,
                               lap_error *err);
+
+/* The same from JSON that was read already and becomes the document's, also on failure. whole: the
+ * lists that comparing has no use for (samples, layers, kernels, ...) stay in the JSON. */
+lap_status lap_document_take(const char *name, struct json_t *root, bool whole, lap_document **out,
+                             lap_error *err);
 
 void lap_document_free(lap_document *document); /* NULL is allowed */
 

@@ -29,6 +29,8 @@ struct lap_telemetry {
     double block_start, seconds;
     lap_optional block_energy, energy; /* counter at the block's begin; sum over all blocks */
     lap_reading last;
+    lap_telemetry_point points[LAP_TELEMETRY_POINTS];
+    size_t point_count, stride; /* every stride-th reading is kept */
 };
 
 static void add(tally *t, lap_optional value) {
@@ -43,6 +45,21 @@ static lap_optional mean(const tally *t) {
     return t->n ? lap_some(t->sum / (double)t->n) : lap_none();
 }
 
+/* When there is no room, every second point goes, and from now on half as many come. */
+static void keep(lap_telemetry *t, const lap_reading *r) {
+    if (t->stride == 0) t->stride = 1;
+    if (t->samples % t->stride != 0) return;
+    if (t->point_count == LAP_TELEMETRY_POINTS) {
+        for (size_t i = 0; 2 * i < t->point_count; i++)
+            t->points[i] = t->points[2 * i];
+        t->point_count = (t->point_count + 1) / 2;
+        t->stride *= 2;
+        if (t->samples % t->stride != 0) return;
+    }
+    t->points[t->point_count++] =
+        (lap_telemetry_point){lap_clock_now(), r->clock_mhz, r->power_w, r->temperature_c};
+}
+
 /* With the lock held. */
 static void take(lap_telemetry *t) {
     lap_reading r = {0};
@@ -53,6 +70,7 @@ static void take(lap_telemetry *t) {
     add(&t->power, r.power_w);
     add(&t->throttled, r.throttled);
     t->reasons |= r.reasons;
+    keep(t, &r);
     t->samples++;
     t->last = r;
 }
@@ -178,6 +196,8 @@ static void summarise(const lap_telemetry *t, lap_telemetry_summary *out) {
     out->persistence = t->last.persistence;
     out->ecc = t->last.ecc;
     out->other_processes = t->last.other_processes;
+    memcpy(out->points, t->points, t->point_count * sizeof *out->points);
+    out->point_count = t->point_count;
     if (!(t->seconds >= LAP_TELEMETRY_POWER_S)) return;
     bool counted = t->energy.has && t->energy.value > 0;
     out->power_w = counted ? lap_some(t->energy.value / t->seconds) : mean(&t->power);

@@ -20,6 +20,14 @@ enum { LAP_TELEMETRY_HZ = 20 };
  * about as long. */
 #define LAP_TELEMETRY_POWER_S 0.5
 
+/* Most readings that are kept one by one: of a longer row every second, fourth, ... one. */
+enum { LAP_TELEMETRY_POINTS = 256 };
+
+typedef struct lap_telemetry_point {
+    double at_s; /* host clock */
+    lap_optional clock_mhz, power_w, temperature_c;
+} lap_telemetry_point;
+
 typedef struct lap_telemetry_summary {
     bool has;        /* there was a source */
     char source[64]; /* "NVML 580.95.05", "hwmon", "cpufreq" */
@@ -34,6 +42,8 @@ typedef struct lap_telemetry_summary {
     char reasons[128];             /* of throttling: "thermal, power cap"; "" for none */
     lap_optional persistence, ecc; /* 0 or 1 */
     lap_optional other_processes;  /* with a context on the device; absent where not to be told */
+    lap_telemetry_point points[LAP_TELEMETRY_POINTS]; /* in order of time */
+    size_t point_count;
 } lap_telemetry_summary;
 
 typedef struct lap_telemetry lap_telemetry;

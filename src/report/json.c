@@ -229,7 +229,38 @@ static void set_switch(builder *b, json_t *o, const char *key, lap_optional valu
     set(b, o, key, value.has ? json_boolean(value.value > 0) : json_null());
 }
 
-static json_t *telemetry_value(builder *b, const lap_row *row) {
+/* Lists of one length; times since the run's first reading. */
+static json_t *series_value(builder *b, const lap_telemetry_summary *t, double origin) {
+    if (t->point_count == 0) return json_null();
+    json_t *o = json_object(), *at = json_array(), *clock = json_array(), *power = json_array(),
+           *temperature = json_array();
+    for (size_t i = 0; i < t->point_count; i++) {
+        const lap_telemetry_point *p = &t->points[i];
+        push(b, at, real_value(lap_some(p->at_s - origin)));
+        push(b, clock, real_value(p->clock_mhz));
+        push(b, power, real_value(p->power_w));
+        push(b, temperature, real_value(p->temperature_c));
+    }
+    set(b, o, "at_s", at);
+    set(b, o, "clock_mhz", clock);
+    set(b, o, "power_w", power);
+    set(b, o, "temperature_c", temperature);
+    return o;
+}
+
+static double first_reading(const lap_report *report) {
+    bool any = false;
+    double first = 0;
+    for (size_t i = 0; i < report->row_count; i++) {
+        const lap_telemetry_summary *t = &report->rows[i].telemetry;
+        if (!t->has || t->point_count == 0) continue;
+        if (!any || t->points[0].at_s < first) first = t->points[0].at_s;
+        any = true;
+    }
+    return first;
+}
+
+static json_t *telemetry_value(builder *b, const lap_row *row, double origin) {
     const lap_telemetry_summary *t = &row->telemetry;
     if (!t->has) return json_null();
     json_t *o = json_object();
@@ -248,6 +279,7 @@ static json_t *telemetry_value(builder *b, const lap_row *row) {
     set_switch(b, o, "persistence", t->persistence);
     set_switch(b, o, "ecc", t->ecc);
     set_real(b, o, "other_processes", t->other_processes);
+    set(b, o, "series", series_value(b, t, origin));
     return o;
 }
 
@@ -334,7 +366,7 @@ static json_t *notes_value(builder *b, const lap_row *row) {
     return a;
 }
 
-static json_t *row_value(builder *b, const lap_row *row, bool samples) {
+static json_t *row_value(builder *b, const lap_row *row, bool samples, double origin) {
     json_t *o = json_object();
     set_text(b, o, "status", lap_row_status_name(row->status));
     set_known(b, o, "reason", lap_row_reason(row));
@@ -355,7 +387,7 @@ static json_t *row_value(builder *b, const lap_row *row, bool samples) {
     set(b, o, "latency", latency_value(b, &row->latency, samples));
     set(b, o, "spans", spans_value(b, &row->latency, samples));
     set(b, o, "timer", timer_value(b, &row->floor));
-    set(b, o, "telemetry", telemetry_value(b, row));
+    set(b, o, "telemetry", telemetry_value(b, row, origin));
     set(b, o, "verdict", verdict_value(b, row));
     set_real(b, o, "fps", row->fps);
     set(b, o, "throughput", throughput_value(b, &row->throughput));
@@ -461,9 +493,10 @@ lap_status lap_json_finish(builder *b, json_t *document, lap_text *out, lap_erro
 lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *err) {
     builder b = {false};
     json_t *document = lap_json_head(&b, report, LAP_SCHEMA), *rows = json_array();
+    double origin = first_reading(report);
     set(&b, document, "devices", devices_value(&b, report));
     for (size_t i = 0; i < report->row_count; i++)
-        push(&b, rows, row_value(&b, &report->rows[i], report->samples));
+        push(&b, rows, row_value(&b, &report->rows[i], report->samples, origin));
     set(&b, document, "rows", rows);
     return lap_json_finish(&b, document, out, err);
 }

@@ -43,7 +43,8 @@ static const struct {
     {"devices", "selector name timer"},
     {"rows.telemetry", "source samples seconds clock_min_mhz clock_mean_mhz clock_max_mhz "
                        "memory_clock_mhz temperature_c power_w energy_per_image_j throttled_share "
-                       "throttle_reasons persistence ecc other_processes"},
+                       "throttle_reasons persistence ecc other_processes series"},
+    {"rows.telemetry.series", "at_s clock_mhz power_w temperature_c"},
     {"rows.verdict", "word reason advice"},
     {"rows.spans",
      "submit_s wall_s device_s ; submit_mean_s submit_std_s wall_mean_s wall_std_s device_mean_s "

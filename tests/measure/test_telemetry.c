@@ -247,12 +247,42 @@ static void paused_reads_nothing(void **state) {
     assert_false(s.has);
 }
 
+/* Readings are kept one by one, in order; of many, evenly spread ones from first to last. */
+static void readings_are_kept(void **state) {
+    (void)state;
+    use("");
+    lap_device_info d = gpu_by_uuid();
+    lap_telemetry *t;
+    lap_telemetry_summary s;
+    const int rounds[] = {3, 700};
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(lap_telemetry_start(&d, "", &t, NULL), LAP_OK);
+        double begin = lap_clock_now();
+        for (int i = 0; i < rounds[k]; i++) {
+            lap_telemetry_resume(t);
+            lap_telemetry_pause(t);
+        }
+        double end = lap_clock_now();
+        lap_telemetry_stop(t, &s);
+        assert_int_equal(s.samples, 2 * rounds[k]);
+        if (k == 0) assert_int_equal(s.point_count, 6);
+        if (k == 1) assert_in_range(s.point_count, LAP_TELEMETRY_POINTS / 2, LAP_TELEMETRY_POINTS);
+        for (size_t i = 0; i < s.point_count; i++) {
+            assert_true(s.points[i].clock_mhz.has && s.points[i].temperature_c.has);
+            assert_true(s.points[i].at_s >= (i ? s.points[i - 1].at_s : begin));
+        }
+        assert_true(s.points[0].at_s - begin <= 0.1 * (end - begin) + 0.01);
+        assert_true(end - s.points[s.point_count - 1].at_s <= 0.1 * (end - begin) + 0.01);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nvml_by_uuid),       cmocka_unit_test(throttled_throughout),
         cmocka_unit_test(nvml_by_pci),        cmocka_unit_test(absent_is_absent),
         cmocka_unit_test(cpu_files),          cmocka_unit_test(pci_files),
         cmocka_unit_test(it_disturbs_little), cmocka_unit_test(paused_reads_nothing),
+        cmocka_unit_test(readings_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

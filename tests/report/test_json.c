@@ -79,7 +79,7 @@ static void keys_are_the_schema(void **state) {
     assert_keys(get(d, 0, "telemetry"),
                 "source samples seconds clock_min_mhz clock_mean_mhz clock_max_mhz "
                 "memory_clock_mhz temperature_c power_w energy_per_image_j throttled_share "
-                "throttle_reasons persistence ecc other_processes");
+                "throttle_reasons persistence ecc other_processes series");
     assert_keys(get(d, 0, "verdict"), "word reason advice");
     assert_true(json_is_null(get(d, 1, "timer")) && json_is_null(get(d, 1, "telemetry")));
     json_t *devices = json_object_get(d, "devices");
