@@ -9,4 +9,9 @@ file=$(sed -n 's/^<!-- results: \(.*\) -->$/\1/p' README.md)
 sed -n '/^<!-- results: /,/^<!-- \/results -->$/p' README.md | sed '1d;$d' | diff - "$file" ||
   { echo "README.md and $file differ: run scripts/readme-results.sh"; exit 1; }
 [ "$(grep -c '^|' "$file")" -ge 4 ] || { echo "$file has no table"; exit 1; }
+# Its pictures are there, and small enough to look at.
+for picture in $(sed -n 's/.*(\(docs\/[^)]*\.png\)).*/\1/p' README.md); do
+  [ -s "$picture" ] || { echo "$picture, shown in README.md, is missing"; exit 1; }
+  [ "$(wc -c <"$picture")" -lt 300000 ] || { echo "$picture is larger than 300 KB"; exit 1; }
+done
 echo "README.md shows $file"

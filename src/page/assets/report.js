@@ -330,7 +330,7 @@
     /* Devices that are far apart would be lines at the bottom of a linear scale. */
     var tops = data.series.map(function (s) { return largest(s.points.map(function (p) { return p[1]; })); });
     var far = largest(tops) > 15 * Math.min.apply(null, tops);
-    var rate = far ? { type: "logarithmic", grace: "8%", ticks: { maxRotation: 0, callback: logTicks(digits) } } : { beginAtZero: true, grace: "8%" };
+    var rate = far ? { type: "logarithmic", grace: "8%", ticks: { autoSkip: false, maxRotation: 0, callback: logTicks(digits) } } : { beginAtZero: true, grace: "8%" };
     batches.sort(function (a, b) { return a - b; });
     var low = batches[0] || 1, high = batches[batches.length - 1] || 1;
     return {
@@ -377,8 +377,8 @@
     roof("cache", data.cache, [6, 4]);
     datasets.push({ type: "line", label: "peak " + prefixed(data.peak) + "FLOP/s", data: [], borderColor: theme.ink, borderWidth: 1.6, pointStyle: "line" });
     var settings = options({
-      x: axis("FLOP per byte", { type: "logarithmic", min: left, max: right, ticks: { maxRotation: 0, callback: logTicks(digits) } }),
-      y: axis("FLOP/s", { type: "logarithmic", min: low / 2, max: Math.max(data.peak, Math.max.apply(null, ys)) * 2, ticks: { maxRotation: 0, callback: logTicks(prefixed) } })
+      x: axis("FLOP per byte", { type: "logarithmic", min: left, max: right, ticks: { autoSkip: false, maxRotation: 0, callback: logTicks(digits) } }),
+      y: axis("FLOP/s", { type: "logarithmic", min: low / 2, max: Math.max(data.peak, Math.max.apply(null, ys)) * 2, ticks: { autoSkip: false, maxRotation: 0, callback: logTicks(prefixed) } })
     });
     settings.plugins.tooltip = {
       callbacks: {
@@ -444,7 +444,7 @@
     for (var i = 1; i <= most; i++) labels.push(String(i));
     return {
       type: "line", data: { labels: labels, datasets: datasets },
-      options: options({ x: axis("repeat"), y: axis(unit.name, { type: "logarithmic", ticks: { maxRotation: 0, callback: logTicks(digits) } }) })
+      options: options({ x: axis("repeat"), y: axis(unit.name, { type: "logarithmic", ticks: { autoSkip: false, maxRotation: 0, callback: logTicks(digits) } }) })
     };
   };
 
@@ -462,7 +462,7 @@
     return {
       type: "line", height: 110 + 30 * data.categories.length,
       data: { labels: data.categories, datasets: datasets },
-      options: options({ x: axis(unit.name, { type: "logarithmic", ticks: { maxRotation: 0, callback: logTicks(digits) } }), y: rowAxis() }, { indexAxis: "y" })
+      options: options({ x: axis(unit.name, { type: "logarithmic", ticks: { autoSkip: false, maxRotation: 0, callback: logTicks(digits) } }), y: rowAxis() }, { indexAxis: "y" })
     };
   };
 
