@@ -29,6 +29,7 @@ const lap_device_ops lap_cuda_ops = {
     .kernel_binary = lap_cuda_kernel_binary,
     .kernel_load = lap_cuda_kernel_load,
     .fixed_options = LAP_CUDA_OPTIONS,
+    .kernel_resident = lap_cuda_kernel_resident,
     .kernel_free = lap_cuda_kernel_free,
     .enqueue = lap_cuda_enqueue,
     .event_new = lap_cuda_event_new,

@@ -130,6 +130,8 @@ lap_status lap_cuda_kernel_load(void *device, const lap_build *build, const void
                                 size_t size, void **kernel, lap_kernel_info *info, lap_error *err);
 lap_status lap_cuda_kernel_build(void *device, const lap_build *build, void **kernel,
                                  lap_kernel_info *info, lap_error *err);
+lap_status lap_cuda_kernel_resident(void *kernel, const uint32_t local[3],
+                                    size_t dynamic_local_bytes, uint64_t *groups, lap_error *err);
 void lap_cuda_kernel_free(void *kernel);
 lap_status lap_cuda_enqueue(void *queue, void *kernel, const lap_raw_launch *launch,
                             lap_error *err);

@@ -162,6 +162,26 @@ static lap_status allow_dynamic(lap_cuda_kernel *k, size_t bytes, lap_error *err
     return LAP_OK;
 }
 
+lap_status lap_cuda_kernel_resident(void *kernel, const uint32_t local[3],
+                                    size_t dynamic_local_bytes, uint64_t *groups, lap_error *err) {
+    lap_cuda_kernel *k = kernel;
+    *groups = 0;
+    LAP_TRY(lap_cuda_use(k->device, err));
+    LAP_TRY(allow_dynamic(k, dynamic_local_bytes, err));
+    int of_one = 0, units = 0;
+    LAP_TRY(LAP_CUDA(
+        err,
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &of_one, function_of(k), (int)(local[0] * local[1] * local[2]), dynamic_local_bytes),
+        "asking how many groups of %s a multiprocessor of cuda:%d holds", k->name,
+        k->device->index));
+    LAP_TRY(LAP_CUDA(
+        err, cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, k->device->index),
+        "asking for the multiprocessors of cuda:%d", k->device->index));
+    *groups = (uint64_t)of_one * (uint64_t)units;
+    return LAP_OK;
+}
+
 lap_status lap_cuda_enqueue(void *queue, void *kernel, const lap_raw_launch *launch,
                             lap_error *err) {
     lap_cuda_queue *q = queue;

@@ -141,3 +141,16 @@ void lap_kernel_free(lap_kernel *kernel) {
 const lap_kernel_info *lap_kernel_get_info(const lap_kernel *kernel) {
     return kernel ? &kernel->info : NULL;
 }
+
+lap_status lap_kernel_resident(lap_kernel *kernel, const uint32_t local[3],
+                               size_t dynamic_local_bytes, uint64_t *groups, lap_error *err) {
+    if (!kernel || !local || !groups)
+        return LAP_FAIL(err, LAP_E_ARG, "lap_kernel_resident: an argument is NULL");
+    *groups = 0;
+    lap_device *device = kernel->device;
+    if (!device->ops->kernel_resident) return LAP_OK;
+    LAP_TRY(lap_call_enter(device, "lap_kernel_resident", err));
+    return lap_call_leave(
+        device, "lap_kernel_resident",
+        device->ops->kernel_resident(kernel->handle, local, dynamic_local_bytes, groups, err));
+}

@@ -193,6 +193,11 @@ lap_status lap_kernel_build(lap_device *device, const lap_build *build, lap_kern
 void lap_kernel_free(lap_kernel *kernel);
 const lap_kernel_info *lap_kernel_get_info(const lap_kernel *kernel);
 
+/* How many groups of that size the whole device holds at a time when nothing else runs; 0 where the
+ * API cannot tell. */
+lap_status lap_kernel_resident(lap_kernel *kernel, const uint32_t local[3],
+                               size_t dynamic_local_bytes, uint64_t *groups, lap_error *err);
+
 typedef enum lap_arg_kind { LAP_ARG_BUFFER = 0, LAP_ARG_I32 } lap_arg_kind;
 
 typedef struct lap_arg {

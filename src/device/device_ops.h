@@ -89,6 +89,9 @@ typedef struct lap_device_ops {
     lap_status (*kernel_load)(void *device, const lap_build *build, const void *bytes, size_t size,
                               void **kernel, lap_kernel_info *info, lap_error *err);
     const char *fixed_options;
+    /* Optional: groups that the device holds at a time. */
+    lap_status (*kernel_resident)(void *kernel, const uint32_t local[3], size_t dynamic_local_bytes,
+                                  uint64_t *groups, lap_error *err);
     void (*kernel_free)(void *kernel);
     lap_status (*enqueue)(void *queue, void *kernel, const lap_raw_launch *launch, lap_error *err);
 

@@ -49,7 +49,14 @@ typedef enum lap_role {
                          partner's with LAP_FUSE_EXCITE */
     LAP_ROLE_SCRATCH, /* float *    scratch memory of this op */
     LAP_ROLE_N,       /* int        images in the batch */
-    LAP_ROLE_FLAGS    /* int        LAP_FLAG_* */
+    LAP_ROLE_FLAGS,   /* int        LAP_FLAG_* */
+    /* Of rows with chain: several steps in one launch (kernel/chain.h). */
+    LAP_ROLE_MEMORY,     /* char *       every tensor of the plan */
+    LAP_ROLE_PARAMETERS, /* const char * weights and biases of the plan's chained steps */
+    LAP_ROLE_TABLE,      /* const int *  LAP_CHAIN_WORDS words a step */
+    LAP_ROLE_SYNC,       /* void *       LAP_CHAIN_SYNC_BYTES, zeros before the first launch */
+    LAP_ROLE_FIRST,      /* int          index in the table */
+    LAP_ROLE_COUNT       /* int          steps; < 0: only the barrier, -count times */
 } lap_role;
 
 #define LAP_FLAG_RELU 1
@@ -149,6 +156,12 @@ typedef struct lap_kernel_row {
     /* The scratch starts as zeros, is this op's alone, and every run leaves the zeros it relies on.
      * Without it the scratch holds garbage and is shared with other ops. */
     bool scratch_zeroed;
+    /* Set: neighbouring steps with such rows are one launch, whose groups wait for each other and
+     * must be resident together. chain fills the row's words of the step (kernel/chain.h); the
+     * kernel's defines are LOCAL (chain_local) and PRECISION alone, so that all share it, and the
+     * row's tunables are in the words. */
+    void (*chain)(const lap_case *c, int32_t *words);
+    int (*chain_local)(const lap_case *c);
 } lap_kernel_row;
 
 /* The list, fastest first within each op kind. */
@@ -181,7 +194,8 @@ bool lap_kernel_source_at(size_t index, const char **language, const char **stem
  *   K2 KS2 ACT2                                 the partner's output and activation
  * (LAP_FUSE_EXCITE) SCALED     1 with LAP_FUSE_SCALE ACT        op's activation where it is SiLU or
  * sigmoid (the lap_activation value) then the row's parameters by name, then PRECISION (the
- * lap_precision value). Returns the count; out has room for LAP_MAX_DEFINES. */
+ * lap_precision value). A row with chain has LOCAL and PRECISION alone. Returns the count; out has
+ * room for LAP_MAX_DEFINES. */
 size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out);
 
 /* "PIXELS=14 BLOCKS=2"; "" for a row without parameters. */

@@ -10,6 +10,9 @@
  * in accepts(), so only rows that compete for a device need an order between them. */
 static const lap_kernel_row *const rows[] = {
     /* convolution */
+    &lap_row_chain_stem_pool,
+    &lap_row_chain_conv_down,
+    &lap_row_chain_conv,
     &lap_row_stem_mma_pool,
     &lap_row_conv_mma_down,
     &lap_row_stem_mma,
@@ -31,6 +34,7 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_maxpool_v,
     &lap_row_maxpool_naive,
     /* average pool */
+    &lap_row_chain_pool_fc,
     &lap_row_pool_fc_g,
     &lap_row_avgpool_g,
     &lap_row_avgpool_v,
@@ -137,6 +141,10 @@ static size_t add_partner(lap_define *out, size_t n, const lap_case *c) {
 
 size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out) {
     const lap_op *op = c->op;
+    if (row->chain) {
+        size_t count = add(out, 0, "LOCAL", row->chain_local(c));
+        return add(out, count, "PRECISION", c->precision);
+    }
     bool windowed =
         op->kind == LAP_OP_CONV || op->kind == LAP_OP_MAXPOOL || op->kind == LAP_OP_DWCONV;
     size_t n = add(out, 0, "C", op->in.c);

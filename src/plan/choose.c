@@ -41,7 +41,7 @@ static lap_status build_stage(lap_plan *plan, plan_step *step, int index, lap_er
     *launch = (lap_launch){.kernel = kernel, .dynamic_local_bytes = grid->dynamic_local_bytes};
     memcpy(launch->groups, grid->groups, sizeof launch->groups);
     memcpy(launch->local, grid->local, sizeof launch->local);
-    return LAP_OK;
+    return step->row->chain ? plan_chain_test(plan, launch, err) : LAP_OK;
 }
 
 static lap_status build_row(lap_plan *plan, plan_step *step, lap_error *err) {

@@ -2,6 +2,7 @@
 #ifndef LAP_PLAN_INTERNAL_H
 #define LAP_PLAN_INTERNAL_H
 
+#include "kernel/chain.h"
 #include "plan/plan.h"
 
 /* Guard words on both sides of every buffer. Both patterns are NaN in every
@@ -15,13 +16,29 @@
 typedef struct plan_buffer {
     lap_buffer *whole; /* guard, data, guard */
     lap_buffer *data;  /* view of the middle */
+    size_t offset;     /* of the first guard in whole */
     size_t bytes;
+    bool borrowed; /* whole belongs to an arena */
     char label[64];
 } plan_buffer;
 
+/* Memory that many buffers, each between its guards, are parts of. */
+typedef struct plan_arena {
+    lap_buffer *whole; /* NULL: there is none */
+    size_t bytes, used;
+} plan_arena;
+
 lap_status plan_buffer_new(lap_queue *queue, uint64_t bytes, const char *label, plan_buffer *out,
                            lap_error *err);
+/* The same in an arena, which outlives it; like plan_buffer_new if arena->whole is NULL. */
+lap_status plan_buffer_in(plan_arena *arena, lap_queue *queue, uint64_t bytes, const char *label,
+                          plan_buffer *out, lap_error *err);
 void plan_buffer_free(plan_buffer *buffer);
+/* What a buffer takes of an arena. */
+uint64_t plan_arena_room(uint64_t bytes);
+lap_status plan_arena_new(lap_queue *queue, uint64_t bytes, const char *label, plan_arena *out,
+                          lap_error *err);
+void plan_arena_free(plan_arena *arena);
 lap_status plan_buffer_check(lap_queue *queue, const plan_buffer *buffer, lap_error *err);
 
 typedef struct plan_launch {
@@ -45,6 +62,8 @@ typedef struct plan_step {
     plan_buffer weights, bias;
     plan_buffer own_scratch; /* rows with scratch_zeroed */
     plan_launch launches[LAP_MAX_STAGES];
+    int chain_index; /* in the plan's table of steps; -1: not chained */
+    int chain_count; /* steps, from this one, that one launch runs */
 } plan_step;
 
 struct lap_plan {
@@ -60,9 +79,30 @@ struct lap_plan {
     int slot_count;
     plan_buffer scratch; /* shared */
     uint64_t scratch_bytes;
+    plan_arena memory, parameters; /* of plans with chained steps */
+    plan_buffer table, sync;       /* of the chained steps */
     lap_graph *graph;
     bool uploaded, bound;
 };
+
+/* plan.c, for chain.c */
+int plan_bias_stride(const plan_step *step);
+int plan_flags(const plan_step *step); /* LAP_FLAG_* */
+
+/* chain.c: does the step's row allow a chain? */
+bool plan_chained(const plan_step *step);
+/* May this launch's groups wait for each other? Once a kernel; LAP_E_UNSUPPORTED: no. */
+lap_status plan_chain_test(lap_plan *plan, const lap_launch *launch, lap_error *err);
+/* Which steps are one launch: fills chain_index and chain_count. */
+void plan_chain_form(lap_plan *plan);
+/* Make plan->parameters, plan->memory, plan->table and plan->sync if there are chained steps. */
+lap_status plan_chain_parameters(lap_plan *plan, lap_error *err);
+lap_status plan_chain_memory(lap_plan *plan, lap_error *err);
+lap_status plan_chain_table(lap_plan *plan, lap_error *err);
+/* Enqueue the chain that begins at a step. */
+lap_status plan_chain_run(lap_plan *plan, int first, lap_error *err);
+/* LAP_E_LAUNCH if a barrier has given up since the bind. Blocking. */
+lap_status plan_chain_check(lap_plan *plan, lap_error *err);
 
 /* Bytes of a stored element. Logits are float in every precision. */
 unsigned plan_tensor_element(const lap_plan *plan, int tensor);

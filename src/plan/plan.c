@@ -106,6 +106,7 @@ lap_status lap_plan_new(lap_session *session, const lap_net *net, const lap_plan
     plan->net = net;
     plan->options = *options;
     lap_status status = make_steps(plan, progress, context, err);
+    if (status == LAP_OK) plan_chain_form(plan);
     if (status == LAP_OK) status = plan_memory_layout(plan, err);
     if (status != LAP_OK) {
         lap_plan_free(plan);
@@ -128,6 +129,10 @@ void lap_plan_free(lap_plan *plan) {
     for (int i = 0; plan->slots && i < plan->slot_count; i++)
         plan_buffer_free(&plan->slots[i]);
     plan_buffer_free(&plan->scratch);
+    plan_buffer_free(&plan->table);
+    plan_buffer_free(&plan->sync);
+    plan_arena_free(&plan->memory);
+    plan_arena_free(&plan->parameters);
     free(plan->steps);
     free(plan->slot_of);
     free(plan->slot_bytes);
@@ -137,11 +142,12 @@ void lap_plan_free(lap_plan *plan) {
 
 /* ---- weights -------------------------------------------------------------------------------- */
 
-static lap_status upload(lap_plan *plan, plan_buffer *to, const char *name, const char *what,
+static lap_status upload(lap_plan *plan, const plan_step *step, plan_buffer *to, const char *what,
                          const void *data, size_t bytes, lap_error *err) {
     char label[64];
-    snprintf(label, sizeof label, "%.50s %s", name, what);
-    if (!to->whole) LAP_TRY(plan_buffer_new(plan->queue, bytes, label, to, err));
+    snprintf(label, sizeof label, "%.50s %s", step->name, what);
+    plan_arena none = {0}, *arena = plan_chained(step) ? &plan->parameters : &none;
+    if (!to->whole) LAP_TRY(plan_buffer_in(arena, plan->queue, bytes, label, to, err));
     return lap_buffer_write(plan->queue, to->data, 0, data, bytes, err);
 }
 
@@ -158,7 +164,7 @@ static void fill_bias(const plan_step *step, const lap_op_weights *w, const lap_
     }
 }
 
-static int bias_stride(const plan_step *step) {
+int plan_bias_stride(const plan_step *step) {
     if (step->c.fusion == LAP_FUSE_FC) return step->partner->out.cs;
     return step->op->out.cs + (step->c.fusion == LAP_FUSE_EXCITE ? step->partner->out.cs : 0);
 }
@@ -169,7 +175,7 @@ static lap_status upload_step(lap_plan *plan, plan_step *step, const lap_weights
     const lap_op_weights *w = &weights->ops[lap_plan_op_index(plan, step->op)], *partner = NULL;
     if (step->partner) partner = &weights->ops[lap_plan_op_index(plan, step->partner)];
     size_t bytes = step->row->packed_bytes(&step->c);
-    size_t bias_count = (size_t)bias_stride(step);
+    size_t bias_count = (size_t)plan_bias_stride(step);
     void *packed = malloc(bytes);
     float *bias = calloc(bias_count, sizeof *bias);
     lap_status status = LAP_OK;
@@ -181,10 +187,9 @@ static lap_status upload_step(lap_plan *plan, plan_step *step, const lap_weights
         else
             step->row->pack(&step->c, w, packed);
         fill_bias(step, w, partner, bias);
-        status = upload(plan, &step->weights, step->name, "weights", packed, bytes, err);
+        status = upload(plan, step, &step->weights, "weights", packed, bytes, err);
         if (status == LAP_OK)
-            status =
-                upload(plan, &step->bias, step->name, "bias", bias, bias_count * sizeof *bias, err);
+            status = upload(plan, step, &step->bias, "bias", bias, bias_count * sizeof *bias, err);
     }
     free(packed);
     free(bias);
@@ -195,6 +200,7 @@ lap_status lap_plan_upload(lap_plan *plan, const lap_weights *weights, lap_error
     if (weights->op_count != plan->net->op_count)
         return LAP_FAIL(err, LAP_E_ARG, "weights of %d ops for a network of %d", weights->op_count,
                         plan->net->op_count);
+    LAP_TRY(plan_chain_parameters(plan, err));
     for (int i = 0; i < plan->step_count; i++)
         LAP_TRY(upload_step(plan, &plan->steps[i], weights, err));
     plan->uploaded = true;
@@ -226,23 +232,37 @@ static lap_buffer *role_buffer(const lap_plan *plan, const plan_step *step, lap_
         return step->bias.data;
     case LAP_ROLE_SCRATCH:
         return step->own_scratch.data ? step->own_scratch.data : plan->scratch.data;
+    case LAP_ROLE_MEMORY:
+        return plan->memory.whole;
+    case LAP_ROLE_PARAMETERS:
+        return plan->parameters.whole;
+    case LAP_ROLE_TABLE:
+        return plan->table.data;
+    case LAP_ROLE_SYNC:
+        return plan->sync.data;
     case LAP_ROLE_N:
     case LAP_ROLE_FLAGS:
+    case LAP_ROLE_FIRST:
+    case LAP_ROLE_COUNT:
         break;
     }
     return NULL;
 }
 
+int plan_flags(const plan_step *step) {
+    bool residual = step->op->residual >= 0 && step->c.fusion != LAP_FUSE_DOWNSAMPLE;
+    return (step->op->act == LAP_ACT_RELU ? LAP_FLAG_RELU : 0) | (residual ? LAP_FLAG_RESIDUAL : 0);
+}
+
+static lap_arg number_arg(int value) {
+    return (lap_arg){.kind = LAP_ARG_I32, .i32 = (int32_t)value};
+}
+
 static lap_arg role_arg(const lap_plan *plan, const plan_step *step, lap_role role) {
-    if (role == LAP_ROLE_N)
-        return (lap_arg){.kind = LAP_ARG_I32, .i32 = (int32_t)plan->options.batch};
-    if (role == LAP_ROLE_FLAGS) {
-        int flags =
-            (step->op->act == LAP_ACT_RELU ? LAP_FLAG_RELU : 0) |
-            (step->op->residual >= 0 && step->c.fusion != LAP_FUSE_DOWNSAMPLE ? LAP_FLAG_RESIDUAL
-                                                                              : 0);
-        return (lap_arg){.kind = LAP_ARG_I32, .i32 = flags};
-    }
+    if (role == LAP_ROLE_N) return number_arg((int)plan->options.batch);
+    if (role == LAP_ROLE_FLAGS) return number_arg(plan_flags(step));
+    if (role == LAP_ROLE_FIRST) return number_arg(step->chain_index);
+    if (role == LAP_ROLE_COUNT) return number_arg(1);
     return (lap_arg){.kind = LAP_ARG_BUFFER, .buffer = role_buffer(plan, step, role)};
 }
 
@@ -291,15 +311,18 @@ lap_status lap_plan_bind(lap_plan *plan, lap_error *err) {
     if (!plan->uploaded || plan->bound)
         return LAP_FAIL(err, LAP_E_ARG, "a plan is bound once, after its weights are uploaded");
     lap_queue *queue = plan->queue;
+    LAP_TRY(plan_chain_memory(plan, err));
     for (int s = 0; s < plan->slot_count; s++) {
         char label[64] = "activations";
         slot_label(plan, s, label, sizeof label);
-        LAP_TRY(plan_buffer_new(queue, plan->slot_bytes[s], label, &plan->slots[s], err));
+        LAP_TRY(
+            plan_buffer_in(&plan->memory, queue, plan->slot_bytes[s], label, &plan->slots[s], err));
         LAP_TRY(lap_buffer_fill(queue, plan->slots[s].data, 0, plan->slots[s].bytes, PLAN_NAN_WORD,
                                 err));
     }
     if (plan->scratch_bytes)
         LAP_TRY(plan_buffer_new(queue, plan->scratch_bytes, "scratch", &plan->scratch, err));
+    LAP_TRY(plan_chain_table(plan, err));
     for (int i = 0; i < plan->step_count; i++) {
         LAP_TRY(bind_scratch(plan, &plan->steps[i], err));
         bind_step(plan, &plan->steps[i]);
@@ -315,7 +338,7 @@ uint64_t lap_plan_weight_bytes(const lap_plan *plan) {
     for (int i = 0; i < plan->step_count; i++) {
         const plan_step *step = &plan->steps[i];
         if (!step->row->packed_bytes) continue;
-        bytes += step->row->packed_bytes(&step->c) + 4u * (uint64_t)bias_stride(step);
+        bytes += step->row->packed_bytes(&step->c) + 4u * (uint64_t)plan_bias_stride(step);
         bytes += 4 * PLAN_GUARD_BYTES;
     }
     return bytes;
@@ -353,8 +376,9 @@ lap_status lap_plan_run_step(lap_plan *plan, int index, lap_error *err) {
 lap_status lap_plan_run(lap_plan *plan, lap_error *err) {
     if (!plan->bound) return LAP_FAIL(err, LAP_E_ARG, "a plan runs only after it is bound");
     if (plan->graph) return lap_graph_launch(plan->graph, plan->queue, err);
-    for (int i = 0; i < plan->step_count; i++)
-        LAP_TRY(lap_plan_run_step(plan, i, err));
+    for (int i = 0; i < plan->step_count; i += plan->steps[i].chain_count)
+        LAP_TRY(plan->steps[i].chain_count > 1 ? plan_chain_run(plan, i, err)
+                                               : lap_plan_run_step(plan, i, err));
     return LAP_OK;
 }
 
@@ -435,13 +459,16 @@ int lap_plan_build_id(const lap_plan *plan, int step) {
 
 int lap_plan_launch_count(const lap_plan *plan) {
     int count = 0;
-    for (int i = 0; i < plan->step_count; i++)
+    for (int i = 0; i < plan->step_count; i += plan->steps[i].chain_count)
         count += plan->steps[i].row->stage_count;
     return count;
 }
 
 lap_status lap_plan_guards_check(lap_plan *plan, lap_error *err) {
     lap_queue *queue = plan->queue;
+    LAP_TRY(plan_chain_check(plan, err));
+    if (plan->table.whole) LAP_TRY(plan_buffer_check(queue, &plan->table, err));
+    if (plan->sync.whole) LAP_TRY(plan_buffer_check(queue, &plan->sync, err));
     for (int s = 0; s < plan->slot_count; s++)
         LAP_TRY(plan_buffer_check(queue, &plan->slots[s], err));
     if (plan->scratch.whole) LAP_TRY(plan_buffer_check(queue, &plan->scratch, err));

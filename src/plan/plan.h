@@ -22,6 +22,9 @@ typedef struct lap_session {
     unsigned features;                      /* LAP_FEATURE_*, as far as probed */
     unsigned probed;                        /* the same bits: those that were asked for */
     char lacking[LAP_PRECISION_COUNT][320]; /* why a probed feature is missing */
+    /* Kernels whose groups were seen to be resident together. */
+    lap_kernel *chain_kernels[LAP_PRECISION_COUNT];
+    int chain_count;
 } lap_session;
 
 lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_error *err);

@@ -201,5 +201,6 @@ lap_queue *lap_plan_queue(const lap_plan *plan) {
 
 lap_status lap_plan_logits(lap_plan *plan, float *logits, lap_error *err) {
     int last = plan->net->ops[plan->net->op_count - 1].output;
+    if (plan->bound) LAP_TRY(plan_chain_check(plan, err));
     return lap_plan_tensor_read(plan, last, 0, plan->options.batch, logits, err);
 }

@@ -226,8 +226,10 @@ static void check_roles(const char *where, const lap_stage *stage, const entry *
     for (int i = 0; i < e->arg_count; i++) {
         lap_role role = stage->roles[i];
         const char *arg = e->args[i];
-        bool scalar = role == LAP_ROLE_N || role == LAP_ROLE_FLAGS;
-        bool written = role == LAP_ROLE_OUT || role == LAP_ROLE_OUT2 || role == LAP_ROLE_SCRATCH;
+        bool scalar = role == LAP_ROLE_N || role == LAP_ROLE_FLAGS || role == LAP_ROLE_FIRST ||
+                      role == LAP_ROLE_COUNT;
+        bool written = role == LAP_ROLE_OUT || role == LAP_ROLE_OUT2 || role == LAP_ROLE_SCRATCH ||
+                       role == LAP_ROLE_MEMORY || role == LAP_ROLE_SYNC;
         if (scalar != (strchr(arg, '*') == NULL))
             fail_msg("%s, argument %d: '%s' does not fit role %d", where, i, arg, (int)role);
         if (written && role != LAP_ROLE_SCRATCH && strncmp(arg, "const ", 6) == 0)
@@ -246,7 +248,7 @@ static void rows_match_sources(void **state) {
         const lap_kernel_row *row = rows[i / 2];
         const char *language = languages[i % 2];
         if (row->only && strcmp(row->only, language) != 0) continue;
-        for (int t = 0; t < row->tunable_count; t++) {
+        for (int t = 0; !row->chain && t < row->tunable_count; t++) {
             bool known = false;
             for (int s = 0; s < row->stage_count; s++) {
                 if (row->stages[s].kind != LAP_STAGE_KERNEL) continue;

@@ -301,6 +301,12 @@ static lap_buffer *role_buffer(const job *j, lap_role role) {
         return j->in2;
     case LAP_ROLE_N:
     case LAP_ROLE_FLAGS:
+    case LAP_ROLE_MEMORY: /* chains: tests/plan/chain_device.c */
+    case LAP_ROLE_PARAMETERS:
+    case LAP_ROLE_TABLE:
+    case LAP_ROLE_SYNC:
+    case LAP_ROLE_FIRST:
+    case LAP_ROLE_COUNT:
         break;
     }
     return NULL;
@@ -480,7 +486,7 @@ static bool start_job(job *j, rig *r, const lap_kernel_row *row, const shape *s)
                       .device = &r->info,
                       .n = (uint64_t)s->n};
     j->last = lap_fusion_partner_writes(s->fusion) ? &j->partner : &j->op;
-    if (!lap_kernel_can_run(row, &j->c, r->has_gemm)) return false;
+    if (row->chain || !lap_kernel_can_run(row, &j->c, r->has_gemm)) return false;
     row->defaults(&j->c, &j->c.params);
     assert_true(row->valid(&j->c));
     return true;

@@ -142,9 +142,10 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
     ENTER();
-    if (device < 0 || device >= standin.devices || attribute != cudaDevAttrClockRate)
+    bool known = attribute == cudaDevAttrClockRate || attribute == cudaDevAttrMultiProcessorCount;
+    if (device < 0 || device >= standin.devices || !known)
         return standin_result(cudaErrorInvalidValue);
-    *value = 1980000;
+    *value = attribute == cudaDevAttrClockRate ? 1980000 : 132;
     return cudaSuccess;
 }
 

@@ -219,6 +219,15 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
     return cudaSuccess;
 }
 
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
+                                                          int threads, size_t dynamic_bytes) {
+    ENTER();
+    (void)function;
+    if (threads <= 0) return standin_result(cudaErrorInvalidValue);
+    *blocks = dynamic_bytes > (100 << 10) ? 1 : 2;
+    return cudaSuccess;
+}
+
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,
                                  int value) {
     ENTER();

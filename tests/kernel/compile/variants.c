@@ -179,7 +179,8 @@ static bool defaults_of(const char *model, size_t most, const lap_device_info *g
                     /* A row's first precision for all batches, the others for the last. */
                     bool first = (list[r]->precisions & ((1u << p) - 1)) == 0;
                     lap_case c;
-                    if ((first || b + 1 == BATCHES) && out->count - before < most &&
+                    if ((first || b + 1 == BATCHES || list[r]->chain) &&
+                        out->count - before < most &&
                         accepted(list[r], net, o, (lap_precision)p, batches[b], gpu, &cpu, &c))
                         ok = add(out, list[r], &c, true);
                 }
