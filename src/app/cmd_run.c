@@ -2,6 +2,7 @@
  * go to standard output and the files asked for, everything else to standard error. */
 #include "app/commands.h"
 #include "app/run_job.h"
+#include "app/run_sets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,11 +49,18 @@ static size_t add_cases(const lap_job *j) {
 lap_status lap_job_plan(lap_job *j, size_t *count, lap_error *err) {
     LAP_TRY(lap_device_enumerate(&j->list, err));
     LAP_TRY(lap_device_select(j->list, j->config->run.device, &j->chosen, &j->chosen_count, err));
-    *count = add_cases(j);
-    j->cases = calloc(*count, sizeof *j->cases);
+    size_t lone = *count = add_cases(j);
+    bool concurrent = j->command == LAP_COMMAND_RUN && j->config->run.concurrent;
+    j->cases = calloc(concurrent ? 2 * lone : lone, sizeof *j->cases);
     if (!j->cases) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu rows", *count);
     add_cases(j);
-    return LAP_OK;
+    if (!concurrent) return LAP_OK;
+    LAP_TRY(lap_app_add_sets(j->cases, lone, count, err));
+    if (*count > lone) return LAP_OK;
+    return LAP_FAIL(err, LAP_E_CONFIG,
+                    "[run] concurrent = yes: device = %s selects %zu route%s to one device; "
+                    "expected two devices or more (--device all, or their selectors)",
+                    j->config->run.device, j->chosen_count, j->chosen_count == 1 ? "" : "s");
 }
 
 /* Everything that can be known to be wrong before hours of measuring. */

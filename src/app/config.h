@@ -79,6 +79,9 @@ typedef struct lap_config {
         bool cache;             /* built kernels are kept on disk */
         bool isolate;           /* rows are worked on in a process of its own */
         double watchdog;        /* seconds of silence that end a row; 0: none */
+        bool concurrent;        /* also all devices at the same time */
+        uint64_t rounds;        /* of rates alone and at the same time */
+        double round_seconds;   /* of each timed part */
     } run;
     struct {
         lap_config_list model;         /* indices for lap_config_model */

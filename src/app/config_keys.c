@@ -1,6 +1,7 @@
 /* The table of every configuration key: section, type, range, default, help. Data only; a new key
  * is a row here, a field in lap_config and a line in conf/default.ini. */
 #include "app/config_keys.h"
+#include "measure/rounds.h"
 #include "net/op.h"
 
 #include <stddef.h>
@@ -61,6 +62,17 @@ const lap_key lap_keys[] = {
      "drift hits all alike; rows that do not fit together in memory are timed alone. sequential: "
      "one row after the other. auto: interleaved when several devices are selected.",
      .choices = orders},
+    {"run", "concurrent", LAP_KEY_BOOL, FIELD(run.concurrent), "no",
+     "After each device alone, also all selected devices at the same time, a thread for each: rows "
+     "of their own, their sum, and what it is of the devices alone. Routes to the same device are "
+     "not run at the same time; they make sets of their own. See docs/METHOD.md."},
+    {"run", "rounds", LAP_KEY_COUNT, FIELD(run.rounds), "5",
+     "With concurrent, or in a fleet: how often throughput alone and at the same time take turns. "
+     "The interval of the sum is from these.",
+     .least = 1, .most = LAP_ROUNDS_MOST},
+    {"run", "round_seconds", LAP_KEY_REAL, FIELD(run.round_seconds), "0.5",
+     "About how long each timed part of a round is; two batches at least.", .real_least = 0.001,
+     .real_most = 3600},
     {"run", "telemetry", LAP_KEY_BOOL, FIELD(run.telemetry), "yes",
      "Read clocks, temperature and power while a row is timed, where the system tells them."},
     {"run", "prefer", LAP_KEY_ROWS, FIELD(run.prefer), "",

@@ -1,6 +1,8 @@
 /* Rendering and writing the documents of a run (see documents.h). */
 #include "app/documents.h"
 
+#include "report/sets.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -27,9 +29,13 @@ typedef struct paper {
     lap_report report;
     lap_report_library libraries[LAP_LIBRARIES_MOST];
     lap_report_setting settings[LAP_CONFIG_KEY_MAX];
+    lap_set *sets;
+    size_t set_count;
 } paper;
 
-static void fill(const lap_documents *d, const lap_row *rows, size_t count, paper *p) {
+static lap_status fill(const lap_documents *d, const lap_row *rows, size_t count, paper *p,
+                       lap_error *err) {
+    LAP_TRY(lap_sets_of_rows(rows, count, &p->sets, &p->set_count, err));
     for (size_t i = 0; i < d->library_count; i++)
         p->libraries[i] = (lap_report_library){d->names[i], d->versions[i]};
     p->report = (lap_report){.host = &d->host,
@@ -42,7 +48,10 @@ static void fill(const lap_documents *d, const lap_row *rows, size_t count, pape
                              .resumed_count = d->resumed_count,
                              .rows = rows,
                              .row_count = count,
+                             .sets = p->sets,
+                             .set_count = p->set_count,
                              .samples = d->config->output.samples};
+    return LAP_OK;
 }
 
 static lap_status write_one(lap_documents *d, size_t index, const lap_report *report,
@@ -78,9 +87,11 @@ static lap_status write_all(lap_documents *d, const lap_report *report, lap_erro
 lap_status lap_documents_update(lap_documents *d, const lap_row *rows, size_t count,
                                 lap_error *err) {
     paper p;
-    fill(d, rows, count, &p);
+    LAP_TRY(fill(d, rows, count, &p, err));
     p.report.unfinished = true;
-    return write_all(d, &p.report, err);
+    lap_status status = write_all(d, &p.report, err);
+    lap_sets_free(p.sets, p.set_count);
+    return status;
 }
 
 static lap_status print_tables(const lap_config *config, const lap_report *report,
@@ -88,6 +99,7 @@ static lap_status print_tables(const lap_config *config, const lap_report *repor
     lap_text text = {0};
     lap_status status = lap_report_table(report, style, &text, err);
     if (status == LAP_OK) lap_text_add(&text, "\n");
+    if (status == LAP_OK) status = lap_report_sets(report, style, &text, err);
     for (size_t i = 0; status == LAP_OK && i < report->row_count; i++)
         status = lap_report_extras(&report->rows[i], style, &text, err);
     for (size_t i = 0; status == LAP_OK && config->output.layers && i < report->row_count; i++)
@@ -100,10 +112,13 @@ static lap_status print_tables(const lap_config *config, const lap_report *repor
 lap_status lap_documents_finish(lap_documents *d, const lap_row *rows, size_t count,
                                 const lap_style *style, lap_error *err) {
     paper p;
-    fill(d, rows, count, &p);
+    LAP_TRY(fill(d, rows, count, &p, err));
     lap_status worst = write_all(d, &p.report, err);
+    bool taken = false;
     for (size_t i = 0; i < LAP_DOCUMENTS; i++)
-        if (strcmp(path_of(d->config, i), "-") == 0) return worst;
-    lap_status status = print_tables(d->config, &p.report, style, worst == LAP_OK ? err : NULL);
+        taken = taken || strcmp(path_of(d->config, i), "-") == 0;
+    lap_status status = LAP_OK;
+    if (!taken) status = print_tables(d->config, &p.report, style, worst == LAP_OK ? err : NULL);
+    lap_sets_free(p.sets, p.set_count);
     return worst != LAP_OK ? worst : status;
 }

@@ -25,6 +25,7 @@ void lap_job_free(lap_job *job) {
     }
     free(job->rows);
     free(job->cases);
+    free(job->alone);
     free(job->chosen);
     lap_device_list_free(job->list);
     *job = (lap_job){0};
@@ -97,7 +98,8 @@ static bool same_case(const lap_row *a, const lap_row *b) {
            strcmp(a->device.name, b->device.name) == 0 &&
            strcmp(a->device.driver, b->device.driver) == 0 && strcmp(a->network, b->network) == 0 &&
            a->height == b->height && a->width == b->width && a->batch == b->batch &&
-           strcmp(a->precision, b->precision) == 0 && a->modes == b->modes;
+           strcmp(a->precision, b->precision) == 0 && a->modes == b->modes &&
+           a->concurrent.set == b->concurrent.set;
 }
 
 /* Plan, or make sure that the plan is still the one that is known. */
@@ -153,7 +155,7 @@ typedef struct batch {
     lap_job *job;
     lap_run_case *cases;
     lap_row *rows;
-    size_t *where, count;
+    size_t *where, lone, count;
 } batch;
 
 static lap_status gather(lap_job *job, batch *b, lap_error *err) {
@@ -163,8 +165,12 @@ static lap_status gather(lap_job *job, batch *b, lap_error *err) {
                  .where = calloc(job->count + 1, sizeof *b->where)};
     if (!b->cases || !b->rows || !b->where)
         return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu rows", job->count);
+    job->alone = calloc(job->count + 1, sizeof *job->alone);
+    if (!job->alone) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu rows", job->count);
     for (size_t i = 0; i < job->count; i++) {
+        lap_alone_of(&job->rows[i].row, &job->alone[i]);
         if (job->rows[i].progress != LAP_ROW_PENDING || !to_do(job, i)) continue;
+        b->lone += job->cases[i].set == 0; /* these come first */
         b->where[b->count] = i;
         b->cases[b->count++] = job->cases[i];
     }
@@ -179,6 +185,7 @@ static void on_event(void *context, lap_runner_event event, const lap_run_case *
     if (link && event == LAP_ROW_BEGUN) lap_link_send(link, kinds[event], index, NULL, 0);
     if (link && event != LAP_ROW_BEGUN) lap_link_send_row(link, kinds[event], index, row);
     if (event != LAP_ROW_FINISHED) return;
+    lap_alone_of(row, &b->job->alone[index]);
     if (link)
         lap_row_free(row);
     else
@@ -215,7 +222,8 @@ static lap_status work_on_rows(lap_job *job, lap_error *err) {
                              .event = on_event,
                              .event_context = &b,
                              .logits_path = logits_path(job)};
-        lap_runner_cases(&runner, b.cases, b.rows, b.count);
+        lap_runner_cases(&runner, b.cases, b.rows, b.lone);
+        lap_runner_sets(&runner, b.cases + b.lone, b.rows + b.lone, b.count - b.lone, job->alone);
         lap_meter_clear(&job->meter);
         lap_runner_free(&runner);
     }
@@ -372,7 +380,8 @@ static void describe_death(const lap_job *job, const lap_worker_outcome *outcome
 }
 
 /* After a death: the row that was worked on has failed; of several, each is tried again alone,
- * since any of them may have caused it. */
+ * since any of them may have caused it. Rows at the same time are nothing alone: all have failed.
+ */
 static void blame(lap_job *job, const lap_worker_outcome *outcome, unsigned *idle) {
     size_t running = 0, last = 0;
     lap_error why = {0};
@@ -383,6 +392,9 @@ static void blame(lap_job *job, const lap_worker_outcome *outcome, unsigned *idl
         last = i;
     }
     if (running == 1) give_up(job, last, LAP_E_DEVICE, &why);
+    for (size_t i = 0; running > 1 && i < job->count; i++)
+        if (job->rows[i].progress == LAP_ROW_RUNNING && job->rows[i].row.concurrent.set > 0)
+            give_up(job, i, LAP_E_DEVICE, &why);
     for (size_t i = 0; running > 1 && i < job->count; i++) {
         if (job->rows[i].progress != LAP_ROW_RUNNING) continue;
         job->rows[i].progress = LAP_ROW_PENDING;

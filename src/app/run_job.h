@@ -34,6 +34,7 @@ typedef struct lap_job {
     lap_device_list *list;
     size_t *chosen, chosen_count;
     lap_run_case *cases; /* all of the plan */
+    lap_alone *alone;    /* per row of the plan, once it is done: for the rows beside others */
     lap_meter meter;
     lap_link *link; /* to the parent; NULL: there is none */
     /* Everywhere. */

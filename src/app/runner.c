@@ -28,6 +28,8 @@ void lap_runner_describe(const lap_run_case *c, lap_row *row) {
     snprintf(row->precision, sizeof row->precision, "%s", lap_precision_name(c->precision));
     row->modes = (c->latency ? LAP_MODE_LATENCY : 0u) | (c->throughput ? LAP_MODE_THROUGHPUT : 0u) |
                  LAP_MODE_VERIFY;
+    row->concurrent.set = c->set;
+    row->concurrent.alone_row = c->alone;
 }
 
 /* The network, its weights and reference logits: kept while model and size stay the same. */
@@ -223,6 +225,10 @@ static lap_status find_floor(lap_case_run *run, lap_error *err) {
 /* Rows that take turns stand idle in between: untimed runs before each block but the first. */
 #define REWARM_SECONDS 0.05
 
+double run_rewarm_seconds(const lap_runner *runner) {
+    return runner->rewarm_s > 0 ? runner->rewarm_s : REWARM_SECONDS;
+}
+
 static lap_latency_options latency_options(const lap_case_run *run) {
     const lap_config *config = run->runner->config;
     bool cold = config->latency.cache == LAP_CACHE_COLD;
@@ -241,7 +247,7 @@ static lap_latency_options latency_options(const lap_case_run *run) {
         .passes = cold ? 1 : (size_t)config->latency.passes.count, /* the second would be hot */
         /* The calibration would be a warm-up. */
         .passes_auto = config->latency.passes.automatic && !no_warmup && !cold,
-        .rewarm_seconds = run->runner->rewarm_s > 0 ? run->runner->rewarm_s : REWARM_SECONDS,
+        .rewarm_seconds = run_rewarm_seconds(run->runner),
         .tick_s = lap_floor_resolution(&run->row->floor),
         .overhead_s = run->row->floor.wall_s,
         .telemetry = run->telemetry,
@@ -250,17 +256,25 @@ static lap_latency_options latency_options(const lap_case_run *run) {
         .context = run->runner->meter};
 }
 
-lap_status run_latency_begin(lap_case_run *run, lap_error *err) {
+lap_workload run_workload(lap_case_run *run) {
+    return (lap_workload){run_plan, run->plan};
+}
+
+lap_status run_latency_prepare(lap_case_run *run, lap_error *err) {
     lap_runner *runner = run->runner;
-    lap_meter_step(runner->meter, "%s: latency", run->label);
     LAP_TRY(find_floor(run, err));
     if (runner->config->run.telemetry)
         LAP_TRY(lap_telemetry_start(run->c->device, "", &run->telemetry, err));
-    lap_latency_options options = latency_options(run);
-    lap_workload workload = {run_plan, run->plan};
-    LAP_TRY(run_cache_open(run, &options, err));
-    return lap_latency_begin(&run->latency, &workload, &run->timing, &options, &run->row->latency,
-                             err);
+    run->latency_options = latency_options(run);
+    return run_cache_open(run, &run->latency_options, err);
+}
+
+lap_status run_latency_begin(lap_case_run *run, lap_error *err) {
+    lap_meter_step(run->runner->meter, "%s: latency", run->label);
+    LAP_TRY(run_latency_prepare(run, err));
+    lap_workload workload = run_workload(run);
+    return lap_latency_begin(&run->latency, &workload, &run->timing, &run->latency_options,
+                             &run->row->latency, err);
 }
 
 lap_status run_latency_block(lap_case_run *run, size_t samples, bool *done, lap_error *err) {
@@ -309,7 +323,7 @@ static lap_status layers(lap_case_run *run, lap_error *err) {
     return status;
 }
 
-static void finish_plan(lap_case_run *run) {
+void run_finish_plan(lap_case_run *run) {
     lap_timing_close(&run->timing);
     lap_plan_free(run->plan);
     run->plan = NULL;
@@ -339,7 +353,7 @@ lap_status run_rest(lap_case_run *run, lap_error *err) {
         copy_report(run);
         LAP_TRY(status);
     }
-    finish_plan(run);
+    run_finish_plan(run);
     return LAP_OK;
 }
 
@@ -387,7 +401,7 @@ lap_status run_release(lap_case_run *run, lap_error *err) {
     run_cache_close(run);
     if (run->telemetry) lap_telemetry_stop(run->telemetry, &run->row->telemetry);
     run->telemetry = NULL;
-    finish_plan(run);
+    run_finish_plan(run);
     free(run->logits);
     run->logits = NULL;
     lap_session *session = run->session;

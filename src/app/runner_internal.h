@@ -20,6 +20,7 @@ typedef struct lap_case_run {
     lap_flush *flush; /* NULL with a hot cache */
     lap_check_report report;
     float *logits; /* verified logits, NULL when verification is off */
+    lap_latency_options latency_options;
     lap_latency_run latency;
     lap_telemetry *telemetry;
     double build_s;    /* in building plans after the first */
@@ -42,6 +43,8 @@ void run_tell_so_far(const lap_case_run *run);             /* unless the case ha
 lap_status run_setup(lap_case_run *run, lap_error *err);   /* to the verified first inference */
 lap_status run_latency(lap_case_run *run, lap_error *err); /* all of the next three */
 lap_status run_latency_begin(lap_case_run *run, lap_error *err);
+/* What begin does before the warm-up: fills latency_options, among others. */
+lap_status run_latency_prepare(lap_case_run *run, lap_error *err);
 lap_status run_latency_block(lap_case_run *run, size_t samples, bool *done, lap_error *err);
 /* Also after a failure of the two before: returns status, or what is worse. */
 lap_status run_latency_end(lap_case_run *run, lap_status status, lap_error *err);
@@ -51,6 +54,12 @@ lap_status run_throughput_if(lap_case_run *run, lap_error *err);
 /* Free what the case holds; the row is left as it is. The device's last error, if any. */
 lap_status run_release(lap_case_run *run, lap_error *err);
 void run_close(lap_case_run *run);
+/* run->plan and its timing. */
+void run_finish_plan(lap_case_run *run);
+/* The network's pass on run->plan. */
+lap_workload run_workload(lap_case_run *run);
+/* Untimed runs, in seconds, of a device that stood idle. */
+double run_rewarm_seconds(const lap_runner *runner);
 /* Open run->session, which looks for built kernels in the runner's cache. */
 lap_status run_open(lap_case_run *run, lap_error *err);
 

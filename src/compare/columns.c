@@ -24,6 +24,12 @@ static const lap_span *span_of(const lap_comparison *c, const lap_line *line) {
     return lap_record_span(line->record, c->options->wall);
 }
 
+/* As the run's own table has it: "cuda:0 +1" at the same time as one other. */
+static void add_route(lap_text *out, const lap_record *r) {
+    lap_text_add(out, r->selector);
+    if (r->others) lap_text_addf(out, " +%llu", (unsigned long long)r->others);
+}
+
 /* A cell function: `expression` appends to out; c, line and utf8 may be used. */
 #define CELL(name, expression)                                                                     \
     static void cell_##name(lap_text *out, const lap_comparison *c, const lap_line *line,          \
@@ -36,7 +42,7 @@ static const lap_span *span_of(const lap_comparison *c, const lap_line *line) {
     }
 
 CELL(device, lap_text_add(out, r->device))
-CELL(route, lap_text_add(out, r->selector))
+CELL(route, add_route(out, r))
 CELL(backend, lap_text_add(out, r->backend))
 CELL(platform, lap_text_add(out, r->platform))
 CELL(api, lap_text_add(out, r->api))

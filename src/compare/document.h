@@ -29,7 +29,8 @@ typedef struct lap_record {
     const char *status, *reason;
     const char *backend, *selector, *platform;
     const char *device, *type, *driver, *api, *uuid, *pci;
-    size_t ordinal; /* among the document's routes of the same name and platform */
+    const char *host; /* name of the host in a fleet's document; "" else */
+    size_t ordinal;   /* among the document's routes of the same name and platform */
     const char *network, *precision, *weights;
     uint64_t height, width, batch;
     lap_proof proof;
@@ -39,6 +40,8 @@ typedef struct lap_record {
     uint64_t throughput_batch;
     lap_optional images_per_s;
     lap_optional floor_s; /* of the route: device span of an empty kernel */
+    uint64_t others;      /* devices at work at the same time */
+    const char *beside;   /* names of all of these; "" when alone */
     const char *trust;    /* the row's own verdict: "stable", "drifting", … */
     char remark[160];     /* what is odd about the row; "" if nothing */
 } lap_record;

@@ -40,7 +40,8 @@ static bool same_host(const lap_document *a, const lap_document *b) {
 bool lap_same_physical(const lap_record *a, const lap_record *b) {
     if (a->uuid[0] && b->uuid[0]) return strcasecmp(a->uuid, b->uuid) == 0;
     if (a->pci[0] && b->pci[0])
-        return strcasecmp(a->pci, b->pci) == 0 && same_host(a->document, b->document);
+        return strcasecmp(a->pci, b->pci) == 0 && strcmp(a->host, b->host) == 0 &&
+               same_host(a->document, b->document);
     return false;
 }
 
@@ -49,8 +50,9 @@ bool lap_same_device(const lap_record *a, const lap_record *b) {
     if (strcmp(a->device, b->device) != 0) return false;
     /* Two devices of one machine are not taken for each other. */
     if (a->uuid[0] && b->uuid[0] && same_host(a->document, b->document)) return false;
-    if (a->document == b->document) return strcmp(a->selector, b->selector) == 0;
-    return a->ordinal == b->ordinal;
+    if (a->document == b->document)
+        return strcmp(a->selector, b->selector) == 0 && strcmp(a->host, b->host) == 0;
+    return strcmp(a->host, b->host) == 0 && a->ordinal == b->ordinal;
 }
 
 bool lap_same_case(const lap_record *a, const lap_record *b, lap_axis axis) {
@@ -58,6 +60,8 @@ bool lap_same_case(const lap_record *a, const lap_record *b, lap_axis axis) {
     if (strcmp(a->network, b->network) != 0 || a->height != b->height || a->width != b->width)
         return false;
     if (!x->any_batch && a->batch != b->batch) return false;
+    /* A device beside others is another case than the device alone. */
+    if (a->others != b->others) return false;
     if (!x->any_precision &&
         strcmp(lap_precision_class(a->precision), lap_precision_class(b->precision)) != 0)
         return false;
@@ -69,6 +73,7 @@ const char *lap_difference(const lap_record *a, const lap_record *b, bool wall) 
     if (!wall && strcmp(a->clock, b->clock) != 0)
         return "timed by another clock (--clock wall compares the wall spans of both)";
     if (strcmp(a->weights, b->weights) != 0) return "run with other weights";
+    if (strcmp(a->beside, b->beside) != 0) return "run beside other devices";
     if (a->proof != b->proof)
         return a->proof == LAP_PROOF_PASSED   ? "verified, and the baseline is not"
                : b->proof == LAP_PROOF_PASSED ? "not verified, and the baseline is"

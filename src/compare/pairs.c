@@ -21,9 +21,11 @@ static bool same_route(const lap_record *a, const lap_record *b) {
 /* The first line of its route: the others are found from it. */
 static bool leads(const lap_comparison *c, size_t at) {
     const lap_record *r = c->lines[at].record;
-    if (!r->ok || (!r->uuid[0] && !r->pci[0])) return false;
+    if (!r->ok || r->others > 0 || (!r->uuid[0] && !r->pci[0])) return false;
     for (size_t i = 0; i < at; i++)
-        if (c->lines[i].record->ok && same_route(c->lines[i].record, r)) return false;
+        if (c->lines[i].record->ok && c->lines[i].record->others == 0 &&
+            same_route(c->lines[i].record, r))
+            return false;
     return true;
 }
 
@@ -38,7 +40,7 @@ static route gather(const lap_comparison *c, const lap_record *lead) {
     for (size_t i = 0; i < c->line_count; i++) {
         const lap_line *line = &c->lines[i];
         const lap_record *r = line->record;
-        if (!r->ok || !same_route(r, lead)) continue;
+        if (!r->ok || r->others > 0 || !same_route(r, lead)) continue;
         if (!out.batch_1 && line->timed && r->batch == 1) out.batch_1 = line;
         if (!out.floor_s.has) out.floor_s = r->floor_s;
         if (r->images_per_s.has &&

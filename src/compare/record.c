@@ -109,6 +109,7 @@ static lap_status read_case(const lap_fields *f, json_t *row, lap_record *r) {
     LAP_TRY(lap_field_text(f, row, "backend", &r->backend));
     LAP_TRY(lap_field_text(f, row, "selector", &r->selector));
     LAP_TRY(lap_field_text(f, row, "platform", &r->platform));
+    LAP_TRY(lap_field_text(f, row, "host_name", &r->host));
     LAP_TRY(lap_field_text(f, row, "network", &r->network));
     LAP_TRY(lap_field_text(f, row, "precision", &r->precision));
     LAP_TRY(lap_field_count(f, row, "height", &r->height));
@@ -144,6 +145,15 @@ static lap_status read_trust(const lap_fields *f, json_t *row, lap_record *r) {
     return lap_field_text(&in, verdict, "word", &r->trust);
 }
 
+/* Whether others were at work at the same time. */
+static lap_status read_concurrent(const lap_fields *f, json_t *row, lap_record *r) {
+    json_t *concurrent;
+    LAP_TRY(lap_field_object(f, row, "concurrent", &concurrent));
+    lap_fields in = within(f, "concurrent");
+    LAP_TRY(lap_field_count(&in, concurrent, "others", &r->others));
+    return lap_field_text(&in, concurrent, "devices", &r->beside);
+}
+
 lap_status lap_record_read(const lap_fields *f, json_t *row, const char *weights, lap_record *out) {
     static const char *const statuses[] = {"ok", "failed", "unsupported", "skipped"};
     if (!json_is_object(row))
@@ -164,6 +174,7 @@ lap_status lap_record_read(const lap_fields *f, json_t *row, const char *weights
     out->weights = weights;
     LAP_TRY(read_case(f, row, out));
     LAP_TRY(read_trust(f, row, out));
+    LAP_TRY(read_concurrent(f, row, out));
     LAP_TRY(read_device(f, row, out));
     LAP_TRY(read_verified(f, row, out));
     LAP_TRY(read_times(f, row, out));

@@ -78,6 +78,9 @@ void lap_words_case(lap_text *out, const lap_record *r, lap_axis axis) {
         lap_text_add(out, ", per image");
     else
         lap_text_addf(out, ", batch %llu", (unsigned long long)r->batch);
+    if (r->others)
+        lap_text_addf(out, ", at the same time as %llu other%s", (unsigned long long)r->others,
+                      r->others == 1 ? "" : "s");
 }
 
 /* Names of two rows; where they are alike, the files they came from tell them apart. */

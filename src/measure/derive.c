@@ -108,6 +108,12 @@ static void note_disagreement(lap_row *row) {
     }
 }
 
+static void note_others(lap_row *row) {
+    const lap_concurrent *c = &row->concurrent;
+    if (c->others > 0)
+        lap_row_note(row, "concurrent with %zu other%s", c->others, c->others == 1 ? "" : "s");
+}
+
 static void note_throughput(lap_row *row) {
     const lap_throughput *t = &row->throughput;
     if (!t->has) return;
@@ -186,6 +192,7 @@ void lap_row_finish(lap_row *row) {
     check_ceiling(row, "throughput", row->throughput.flops_per_s);
     derive_layers(row, batch);
     derive_energy(row);
+    note_others(row);
     note_latency(row);
     note_verdict(row);
     note_throughput(row);

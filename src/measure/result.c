@@ -131,6 +131,7 @@ static void remove_times(lap_row *row) {
     row->layer_sum = (lap_layer_sum){0};
     row->pipeline = (lap_pipeline){0};
     row->streams = (lap_streams){0};
+    row->concurrent.rounds = (lap_rounds){0};
 }
 
 /* A copy of text, NULL on a lack of memory. */

@@ -13,6 +13,7 @@
 #include "measure/ceilings.h"
 #include "measure/extras.h"
 #include "measure/floor.h"
+#include "measure/rounds.h"
 #include "measure/stats.h"
 #include "measure/telemetry.h"
 #include "measure/verdict.h"
@@ -179,6 +180,7 @@ typedef struct lap_row {
     lap_layer_sum layer_sum;
     lap_pipeline pipeline;
     lap_streams streams;
+    lap_concurrent concurrent; /* others = 0: nothing else was at work */
 } lap_row;
 
 void lap_row_init(lap_row *row);

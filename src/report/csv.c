@@ -5,6 +5,7 @@
 #include "report/report.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Digits of a real, as in the JSON document. */
 enum { REAL_DIGITS = 12 };
@@ -78,9 +79,16 @@ static const char *const header[] = {"status",
                                      "temperature_c",
                                      "power_w",
                                      "energy_per_image_j",
-                                     "throttled_share"};
+                                     "throttled_share",
+                                     "kind",
+                                     "concurrent_others",
+                                     "set",
+                                     "alone_images_per_s",
+                                     "images_per_s_half",
+                                     "scaling",
+                                     "scaling_half"};
 
-enum { COLUMNS = sizeof header / sizeof header[0] };
+enum { COLUMNS = sizeof header / sizeof header[0], SET_COLUMNS = 7 };
 
 /* Fields of one record are added one after the other. */
 typedef struct record {
@@ -202,7 +210,66 @@ static void add_trust(record *r, const lap_row *row) {
     add_real(r, t->throttled_share);
 }
 
-static void add_row(lap_text *out, const lap_row *row) {
+/* The member of a set that a row is; NULL for a row alone. */
+static const lap_set_member *member_of(const lap_report *report, size_t index) {
+    size_t number = report->rows[index].concurrent.set;
+    if (number == 0 || number > report->set_count) return NULL;
+    const lap_set *set = &report->sets[number - 1];
+    for (size_t i = 0; i < set->count; i++)
+        if (set->members[i].row == index) return &set->members[i];
+    return NULL;
+}
+
+static void add_set_values(record *r, const char *kind, lap_optional others, uint64_t number,
+                           lap_margin alone, lap_margin rate, lap_margin scaling) {
+    add_text(r, kind);
+    add_real(r, others);
+    add_count(r, number);
+    add_real(r, alone.value);
+    add_real(r, rate.half);
+    add_real(r, scaling.value);
+    add_real(r, scaling.half);
+}
+
+/* A sum has what can be added up, and who it is of. */
+static void add_sum(lap_text *out, const lap_set *set, size_t number) {
+    record r = {.out = out};
+    lap_text who = {0};
+    size_t counted = set->rated > 0 ? set->rated : set->timed;
+    for (size_t i = 0; i < set->count; i++)
+        lap_text_addf(&who, "%s%s", i ? "+" : "", set->members[i].selector);
+    if (who.failed) out->failed = true;
+    for (size_t i = 0; i < COLUMNS - SET_COLUMNS; i++) {
+        const char *name = header[i];
+        if (strcmp(name, "status") == 0)
+            add_text(&r, counted == set->count ? "ok" : "failed");
+        else if (strcmp(name, "selector") == 0)
+            add_text(&r, lap_text_get(&who));
+        else if (strcmp(name, "network") == 0)
+            add_text(&r, set->network);
+        else if (strcmp(name, "height") == 0)
+            add_count(&r, (uint64_t)set->height);
+        else if (strcmp(name, "width") == 0)
+            add_count(&r, (uint64_t)set->width);
+        else if (strcmp(name, "batch") == 0)
+            add_count(&r, set->batch);
+        else if (strcmp(name, "precision") == 0)
+            add_text(&r, set->precision);
+        else if (strcmp(name, "fps") == 0)
+            add_real(&r, set->fps.value);
+        else if (strcmp(name, "throughput_images_per_s") == 0)
+            add_real(&r, set->rate.value);
+        else
+            add_text(&r, "");
+    }
+    lap_text_free(&who);
+    add_set_values(&r, "sum", lap_none(), number, set->alone_rate, set->rate,
+                   set->rated > 0 ? set->scaling : set->fps_scaling);
+    lap_text_add(out, "\r\n");
+}
+
+static void add_row(lap_text *out, const lap_report *report, size_t index) {
+    const lap_row *row = &report->rows[index];
     record r = {.out = out};
     add_identity(&r, row);
     add_verified(&r, &row->verified);
@@ -221,6 +288,10 @@ static void add_row(lap_text *out, const lap_row *row) {
     add_real(&r, row->flops_per_s);
     add_notes(&r, row);
     add_trust(&r, row);
+    const lap_set_member none = {0}, *m = member_of(report, index);
+    if (!m) m = &none;
+    add_set_values(&r, "device", lap_some((double)row->concurrent.others), row->concurrent.set,
+                   m->alone_rate, m->rate, m->scaling);
     lap_text_add(out, "\r\n");
 }
 
@@ -230,7 +301,9 @@ lap_status lap_report_csv(const lap_report *report, lap_text *out, lap_error *er
         add_text(&r, header[i]);
     lap_text_add(out, "\r\n");
     for (size_t i = 0; i < report->row_count; i++)
-        add_row(out, &report->rows[i]);
+        add_row(out, report, i);
+    for (size_t i = 0; i < report->set_count; i++)
+        add_sum(out, &report->sets[i], i + 1);
     if (out->failed) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the CSV document");
     return LAP_OK;
 }

@@ -151,6 +151,7 @@ lap_status lap_report_extras(const lap_row *row, const lap_style *style, lap_tex
     char who[96];
     if (!style) style = &plain_style;
     snprintf(who, sizeof who, "%.40s batch %" PRIu64, row->device.selector, row->batch);
+    if (row->concurrent.set > 0) return LAP_OK; /* what is here is of the device alone */
     add_where(row, who, style, out);
     add_batches(row, who, style, out);
     add_pipeline(row, who, style, out);

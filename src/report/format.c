@@ -165,6 +165,8 @@ void lap_cells_fill(const lap_row *row, bool utf8, lap_cells *out) {
     const char *absent = row->status == LAP_ROW_OK ? "n/a" : "-";
     memset(out, 0, sizeof *out);
     snprintf(out->route, sizeof out->route, "%s", d->selector);
+    if (row->concurrent.others > 0)
+        snprintf(out->route, sizeof out->route, "%s +%zu", d->selector, row->concurrent.others);
     snprintf(out->device, sizeof out->device, "%s", d->name);
     snprintf(out->network, sizeof out->network, "%s", row->network);
     snprintf(out->size, sizeof out->size, "%dx%d", row->height, row->width);

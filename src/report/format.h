@@ -9,7 +9,7 @@
 
 /* One row as people read it. */
 typedef struct lap_cells {
-    char route[48];       /* "cuda:0" */
+    char route[64];       /* "cuda:0"; "cuda:0 +1" beside one other device */
     char device[256];     /* "NVIDIA H200" */
     char network[32];     /* "resnet18" */
     char size[32];        /* "224x224" */

@@ -395,6 +395,7 @@ static json_t *row_value(builder *b, const lap_row *row, bool samples, double or
     set_real(b, o, "flops_per_s", row->flops_per_s);
     set(b, o, "layers", layers_value(b, row));
     lap_json_extras(b, o, row);
+    lap_json_concurrent(b, o, row);
     set(b, o, "notes", notes_value(b, row));
     return o;
 }
@@ -498,5 +499,6 @@ lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *e
     for (size_t i = 0; i < report->row_count; i++)
         push(&b, rows, row_value(&b, &report->rows[i], report->samples, origin));
     set(&b, document, "rows", rows);
+    set(&b, document, "sets", lap_json_sets(&b, report->sets, report->set_count));
     return lap_json_finish(&b, document, out, err);
 }

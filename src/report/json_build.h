@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,5 +82,9 @@ lap_status lap_json_finish(builder *b, json_t *document, lap_text *out, lap_erro
 
 /* json_extras.c: what a row has besides latency, throughput and layers. */
 void lap_json_extras(builder *b, json_t *row_object, const lap_row *row);
+
+/* json_sets.c: a row's part in a set; all sets. */
+void lap_json_concurrent(builder *b, json_t *row_object, const lap_row *row);
+json_t *lap_json_sets(builder *b, const lap_set *sets, size_t count);
 
 #endif

@@ -3,6 +3,7 @@
 #include "report/escape.h"
 #include "report/format.h"
 #include "report/report.h"
+#include "report/sets.h"
 #include "report/table.h"
 #include "report/terminal.h"
 
@@ -38,6 +39,7 @@ static void add_remarks(lap_text *out, const lap_report *report) {
             any = true;
             lap_text_add(out, "- ");
             lap_escape_markdown(out, row->device.selector);
+            if (row->concurrent.others > 0) lap_text_addf(out, " +%zu", row->concurrent.others);
             lap_text_addf(out, ", batch %llu: ", (unsigned long long)row->batch);
             if (reason) lap_text_addf(out, "%s: ", lap_row_status_name(row->status));
             lap_escape_markdown(out, reason ? lap_row_reason(row) : row->notes[note]);
@@ -103,6 +105,7 @@ lap_status lap_report_markdown(const lap_report *report, lap_text *out, lap_erro
     for (size_t i = 0; i < report->row_count; i++)
         add_row(out, &report->rows[i]);
     add_remarks(out, report);
+    lap_report_sets_markdown(report, out);
     lap_text sentences = {0};
     lap_report_sentences(report, true, &sentences);
     for (char *line = sentences.data; line && *line;) {

@@ -8,7 +8,7 @@
 #define LAP_REPORT_REPORT_H
 
 #include "base/text.h"
-#include "measure/result.h"
+#include "measure/sets.h"
 #include "report/host.h"
 
 #define LAP_SCHEMA "warmlap/1"
@@ -34,6 +34,8 @@ typedef struct lap_report {
     bool unfinished; /* rows are still being worked on */
     const lap_row *rows;
     size_t row_count;
+    const lap_set *sets; /* rows at the same time, added up */
+    size_t set_count;
     bool samples; /* put every sample into the JSON document */
 } lap_report;
 
@@ -43,7 +45,8 @@ void lap_report_time(char out[32]);
 /* The result file, ending with a newline. Schema: docs/RESULTS.md. */
 lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *err);
 
-/* RFC 4180: a fixed header, then one record per row, CRLF ends; absent values are empty. */
+/* RFC 4180: a fixed header, then one record per row and one per sum, CRLF ends; absent values are
+ * empty. */
 lap_status lap_report_csv(const lap_report *report, lap_text *out, lap_error *err);
 
 /* A Markdown table, one line per row, the reasons and notes beneath, and the sentence. */

@@ -91,6 +91,7 @@ static void choose(const lap_report *report, size_t first, const lap_row **row,
     *row = *best = NULL;
     for (size_t i = first; i < report->row_count; i++) {
         if (!same_case(&rows[first], &rows[i]) || rows[i].status != LAP_ROW_OK) continue;
+        if (rows[i].concurrent.set > 0) continue; /* sets have a sentence of their own */
         if (!ok) ok = &rows[i];
         if (!*row && rows[i].latency.has) *row = &rows[i];
         lap_optional rate = rows[i].throughput.images_per_s;
@@ -102,7 +103,7 @@ static void choose(const lap_report *report, size_t first, const lap_row **row,
 
 void lap_report_sentences(const lap_report *report, bool utf8, lap_text *out) {
     for (size_t i = 0; i < report->row_count; i++) {
-        bool told = false;
+        bool told = report->rows[i].concurrent.set > 0;
         for (size_t k = 0; k < i && !told; k++)
             told = same_case(&report->rows[k], &report->rows[i]);
         if (told) continue;

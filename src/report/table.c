@@ -100,6 +100,10 @@ static void hide_times(const lap_report *report, lap_sheet *sheet) {
 }
 
 static void add_legend(const lap_report *report, const lap_style *style, lap_text *out) {
+    bool concurrent = false;
+    for (size_t i = 0; i < report->row_count; i++)
+        concurrent = concurrent || report->rows[i].concurrent.others > 0;
+    if (concurrent) lap_line_wrap(out, "+N: at the same time as N other devices.", 4, style->width);
     if (modes_of(report) & LAP_MODE_LATENCY)
         lap_line_wrap(out,
                       style->utf8 ? "Latency: median ± standard deviation. FPS: batch / mean."
@@ -123,6 +127,8 @@ static void add_remarks(const lap_report *report, const lap_style *style, lap_te
         const lap_row *row = &report->rows[i];
         char first[128], who[48];
         snprintf(who, sizeof who, "%.40s", row->device.selector);
+        if (row->concurrent.others > 0)
+            snprintf(who, sizeof who, "%.24s +%zu", row->device.selector, row->concurrent.others);
         if (!any && (row->status != LAP_ROW_OK || row->note_count > 0)) {
             lap_text_add(out, "\n");
             any = true;

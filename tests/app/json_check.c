@@ -14,14 +14,15 @@
 static const struct {
     const char *object, *keys;
 } schema[] = {
-    {"", "schema tool host config rows ; started devices resumed finished"},
+    {"", "schema tool host config rows ; started devices resumed finished sets fleet"},
     {"tool", "name version libraries"},
     {"host", "cpu os kernel ; cores memory_bytes"},
     {"config", "run network latency throughput verify output"},
     {"rows",
      "status reason backend platform device network height width batch precision kernels verified "
      "cold latency spans fps throughput work flops_per_s ; cause selector modes layers notes "
-     "timer telemetry verdict cache flush_bytes copies ceilings layer_sum pipeline streams"},
+     "timer telemetry verdict cache flush_bytes copies ceilings layer_sum pipeline streams "
+     "concurrent rank host_name"},
     {"rows.device",
      "name type driver toolchain uuid pci ; vendor api memory_bytes units clock_mhz"},
     {"rows.kernels", "layer kernel params ; choice"},
@@ -65,6 +66,18 @@ static const struct {
                       "reason"},
     {"rows.streams", "streams batch batches images_per_s latency_mean_s latency_p50_s "
                      "latency_p99_s latency_max_s status reason"},
+    {"rows.concurrent",
+     "others set alone_row devices batch batches alone_images_per_s images_per_s"},
+    {"sets", "network height width precision batch members_planned members_rated members_timed "
+             "rounds images_per_s images_per_s_ci alone_images_per_s alone_images_per_s_ci scaling "
+             "scaling_ci fps fps_ci alone_fps alone_fps_ci fps_scaling fps_scaling_ci slowest "
+             "slowest_images_per_s fastest_images_per_s spread start_skew_s members"},
+    {"sets.members", "row alone_row rank host_name selector device ok reason mean_s alone_mean_s "
+                     "slowdown slowdown_ci fps fps_ci alone_fps alone_fps_ci images_per_s "
+                     "images_per_s_ci alone_images_per_s alone_images_per_s_ci scaling scaling_ci"},
+    {"fleet", "ranks_planned ranks_ok launcher timeout_s devices ranks"},
+    {"fleet.ranks", "rank host_name pid local_rank selector device status reason version "
+                    "cpu cores os kernel memory_bytes started rows first_row"},
 };
 
 static int mistakes;

@@ -69,6 +69,12 @@ static void add_row(lap_text *out, const paper_row *r) {
     if (r->images_per_s > 0)
         lap_text_addf(out, "\"throughput\": {\"batch\": 256, \"images_per_s\": %.15g}, ",
                       r->images_per_s);
+    if (r->others > 0) {
+        lap_text_addf(out, "\"concurrent\": {\"others\": %u, ", r->others);
+        add_quoted(out, "devices", either(r->beside, "2 x NVIDIA H200"));
+        lap_text_add(out, "\"set\": 1}, ");
+    }
+    if (r->host) add_quoted(out, "host_name", r->host);
     if (r->floor > 0) lap_text_addf(out, "\"timer\": {\"empty_device_s\": %.15g}, ", r->floor);
     int size = r->size ? r->size : 224;
     lap_text_addf(out, "\"height\": %d, \"width\": %d, \"batch\": %u}", size,

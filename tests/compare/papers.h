@@ -37,6 +37,9 @@ typedef struct paper_row {
     double images_per_s;    /* 0: no throughput */
     double floor;           /* 0: left out */
     double wall;            /* mean of the wall spans; 0: twice the mean */
+    unsigned others;        /* devices at the same time, and */
+    const char *beside;     /* all of them; NULL: two of the default */
+    const char *host;       /* of a fleet's row */
 } paper_row;
 
 typedef struct paper {

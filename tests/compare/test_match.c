@@ -52,6 +52,14 @@ static void what_must_agree(void **state) {
     b = (paper_row){.mean = 2, .std = 0.001, .verified = "null"};
     pair(&a, &b, defaults, LAP_JUDGED_NOTHING, "not verified, and the baseline is");
     pair(&b, &a, defaults, LAP_JUDGED_NOTHING, "verified, and the baseline is not");
+    b = (paper_row){.mean = 2, .std = 0.001, .others = 1}; /* beside others is another case */
+    pair(&a, &b, defaults, LAP_JUDGED_NOTHING, no_case);
+    paper_row beside = b;
+    pair(&b, &beside, defaults, LAP_JUDGED_SAME, "");
+    beside.beside = "1 x NVIDIA H200 + 1 x a processor";
+    pair(&b, &beside, defaults, LAP_JUDGED_NOTHING, "beside other devices");
+    beside = b, beside.others = 3;
+    pair(&b, &beside, defaults, LAP_JUDGED_NOTHING, no_case);
     b = (paper_row){.mean = 0};
     pair(&a, &b, defaults, LAP_JUDGED_NOTHING, "no latency was measured");
     b = (paper_row){.status = "failed", .reason = "out of memory"};
@@ -319,8 +327,10 @@ static void two_apis_of_one_device(void **state) {
          .backend = "opencl",
          .images_per_s = 200,
          .floor = 5e-6},
-        {.mean = 1, .std = .03, .uuid = UUID_B, .backend = "opencl", .images_per_s = 999}};
-    lap_document *d = paper_load(&(paper){0}, rows, 4);
+        {.mean = 1, .std = .03, .uuid = UUID_B, .backend = "opencl", .images_per_s = 999},
+        /* Beside another device: no part of this. */
+        {.mean = 4, .std = .02, .uuid = UUID_A, .images_per_s = 900, .others = 1}};
+    lap_document *d = paper_load(&(paper){0}, rows, 5);
     const lap_document *all[] = {d};
     lap_comparison c;
     papers_compare(all, 1, &defaults, &c);

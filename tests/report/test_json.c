@@ -41,7 +41,7 @@ static void keys_are_the_schema(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
     json_t *d = render(&s->report);
-    assert_keys(d, "schema tool host config started resumed finished devices rows");
+    assert_keys(d, "schema tool host config started resumed finished devices rows sets");
     assert_string_equal(json_string_value(json_object_get(d, "schema")), "warmlap/1");
     assert_keys(json_object_get(d, "tool"), "name version libraries");
     assert_keys(json_object_get(d, "host"), "cpu cores os kernel memory_bytes");
@@ -53,7 +53,7 @@ static void keys_are_the_schema(void **state) {
                     "status reason cause backend selector platform device network height width "
                     "batch precision modes kernels verified cold latency spans timer telemetry "
                     "verdict fps throughput work flops_per_s layers cache flush_bytes copies "
-                    "ceilings layer_sum pipeline streams notes");
+                    "ceilings layer_sum pipeline streams concurrent notes");
         assert_keys(get(d, i, "device"), "name type vendor driver toolchain api uuid pci "
                                          "memory_bytes units clock_mhz");
         assert_keys(
