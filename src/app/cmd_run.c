@@ -69,7 +69,9 @@ static lap_status check_inputs(const lap_job *j, lap_error *err) {
     const char *paths[] = {config->output.json, config->output.csv, config->output.markdown,
                            j->options->logits ? j->options->logits : ""};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        if (*paths[i]) LAP_TRY(lap_output_check(paths[i], config->output.force, err));
+        if (*paths[i])
+            LAP_TRY(lap_output_check(
+                paths[i], config->output.force || (i == 0 && j->documents.resuming), err));
     for (size_t m = 0; m < config->network.model.count; m++)
         for (size_t s = 0; s < lap_config_size_count(config); s++) {
             int height, width;
@@ -96,11 +98,27 @@ static lap_status check_inputs(const lap_job *j, lap_error *err) {
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
+/* A run that is taken up again keeps its date, and says when that was. */
+static void begin_documents(lap_job *j) {
+    lap_documents *d = &j->documents;
+    const lap_document *before = j->options->resumed;
+    d->config = j->config;
+    lap_host_info_read("", &d->host);
+    lap_report_time(d->started);
+    if (!before) return;
+    d->resuming = strcmp(j->config->output.json, before->path) == 0;
+    json_t *list = json_object_get(before->json, "resumed");
+    for (size_t i = 0; i < json_array_size(list) && d->resumed_count + 1 < LAP_RESUMED_MOST; i++) {
+        const char *time = json_string_value(json_array_get(list, i));
+        if (time) snprintf(d->resumed[d->resumed_count++], sizeof d->resumed[0], "%.31s", time);
+    }
+    snprintf(d->resumed[d->resumed_count++], sizeof d->resumed[0], "%s", d->started);
+    snprintf(d->started, sizeof d->started, "%.31s", before->started);
+}
+
 static lap_status carry_out(lap_job *j, int *exit_status, lap_error *err) {
+    begin_documents(j);
     LAP_TRY(check_inputs(j, err));
-    j->documents.config = j->config;
-    lap_host_info_read("", &j->documents.host);
-    if (!j->documents.started[0]) lap_report_time(j->documents.started);
     LAP_TRY(lap_job_run(j, err));
     lap_row *rows = lap_job_rows(j);
     if (!rows) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu rows", j->count);

@@ -2,6 +2,8 @@
  * sets, its argument, its help. Prints nothing. */
 #include "app/options.h"
 
+#include "app/resume.h"
+#include "compare/load.h"
 #include "report/format.h"
 
 #include <getopt.h>
@@ -42,6 +44,8 @@ static const option_row rows[] = {
      "show the work of each layer, and which kernel runs it", RESULTS},
     {"force", NULL, "output", "force", "yes", "overwrite result files that exist already",
      DOCUMENT},
+    {"resume", "FILE", NULL, NULL, NULL,
+     "go on with the run whose result file this is, after its last finished row", RESULTS},
     {"tune", NULL, "run", "kernels", "tuned", "tune first, then run what was found", RUN_ONLY},
     {"seconds", "N", NULL, NULL, NULL, "time for tuning each device, precision and batch (60)",
      RUN_ONLY | TUNE_ONLY},
@@ -142,6 +146,8 @@ static lap_status walk(lap_command command, int argc, char **argv, lap_options *
             settings[(*setting_count)++] = (setting){row, row->argument ? optarg : row->value};
         else if (!strcmp(row->name, "logits"))
             out->logits = optarg;
+        else if (!strcmp(row->name, "resume"))
+            out->resume = optarg;
         else if (!strcmp(row->name, "seconds"))
             LAP_TRY(take_seconds(optarg, &out->seconds, err));
         else if (!strcmp(row->name, "dry-run"))
@@ -166,10 +172,12 @@ static lap_status apply(lap_config *config, const setting *s, lap_error *err) {
 }
 
 static lap_status build_config(char *const *files, int file_count, const setting *settings,
-                               size_t setting_count, lap_config **out, lap_error *err) {
+                               size_t setting_count, const lap_document *resumed, lap_config **out,
+                               lap_error *err) {
     lap_config *config;
     LAP_TRY(lap_config_new(&config, err));
     lap_status status = LAP_OK;
+    if (resumed) status = lap_resume_configure(resumed, config, err);
     for (int i = 0; i < file_count && status == LAP_OK; i++) {
         if (!strcmp(files[i], "-"))
             status =
@@ -181,6 +189,7 @@ static lap_status build_config(char *const *files, int file_count, const setting
     for (size_t i = 0; i < setting_count && status == LAP_OK; i++)
         status = apply(config, &settings[i], err);
     if (status == LAP_OK) status = lap_config_check(config, err);
+    if (status == LAP_OK && resumed) status = lap_resume_check(resumed, config, err);
     if (status == LAP_OK)
         *out = config;
     else
@@ -200,17 +209,24 @@ lap_status lap_options_parse(lap_command command, int argc, char **argv, lap_opt
     bool help = out->action == LAP_ACTION_HELP || out->action == LAP_ACTION_HELP_CONFIG;
     if (status == LAP_OK && out->logits && !*out->logits)
         status = LAP_FAIL(err, LAP_E_CONFIG, "--logits: an empty argument; expected FILE.npy");
+    if (status == LAP_OK && out->resume && out->tune)
+        status = LAP_FAIL(err, LAP_E_CONFIG,
+                          "--resume and --tune: what is tuned now is not what the "
+                          "finished rows ran; expected one of them");
+    if (status == LAP_OK && !help && out->resume)
+        status = lap_resume_load(out->resume, &out->resumed, err);
     if (status == LAP_OK && !help)
-        status =
-            build_config(argv + optind, argc - optind, settings, setting_count, &out->config, err);
+        status = build_config(argv + optind, argc - optind, settings, setting_count, out->resumed,
+                              &out->config, err);
     free(settings);
-    if (status != LAP_OK) *out = (lap_options){0};
+    if (status != LAP_OK) lap_options_free(out);
     return status;
 }
 
 void lap_options_free(lap_options *options) {
     if (!options) return;
     lap_config_free(options->config);
+    lap_document_free(options->resumed);
     *options = (lap_options){0};
 }
 

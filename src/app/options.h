@@ -7,6 +7,7 @@
 #define LAP_APP_OPTIONS_H
 
 #include "app/config.h"
+#include "compare/document.h"
 
 typedef enum lap_options_action {
     LAP_ACTION_RUN = 0,     /* do the command with config */
@@ -24,10 +25,12 @@ typedef enum lap_command {
 
 typedef struct lap_options {
     lap_options_action action;
-    lap_config *config; /* owned; NULL for the two help actions */
-    const char *logits; /* verify --logits FILE.npy: points into argv; NULL if not given */
-    bool tune, dry_run; /* run --tune; tune --dry-run */
-    double seconds;     /* of tuning */
+    lap_config *config;    /* owned; NULL for the two help actions */
+    const char *logits;    /* verify --logits FILE.npy: points into argv; NULL if not given */
+    const char *resume;    /* FILE of --resume, likewise */
+    lap_document *resumed; /* what it holds; owned */
+    bool tune, dry_run;    /* run --tune; tune --dry-run */
+    double seconds;        /* of tuning */
 } lap_options;
 
 /* argv[0] is the command's name ("run"), the rest its arguments. May reorder argv (getopt_long).

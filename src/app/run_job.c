@@ -3,6 +3,7 @@
 #include "app/run_job.h"
 
 #include "app/commands.h"
+#include "app/resume.h"
 #include "app/supervise.h"
 #include "app/tune_cases.h"
 #include "device/build_cache.h"
@@ -102,6 +103,39 @@ static bool same_case(const lap_row *a, const lap_row *b) {
            a->concurrent.set == b->concurrent.set;
 }
 
+static bool set_is_finished(const lap_job *job, const lap_document *before, size_t set) {
+    for (size_t i = 0; set > 0 && i < job->count; i++)
+        if (job->rows[i].row.concurrent.set == set &&
+            strcmp(before->rows[i].status, lap_row_status_name(LAP_ROW_SKIPPED)) == 0)
+            return false;
+    return true;
+}
+
+/* Rows that are finished in the file which is taken up again. Worker and parent both do this, with
+ * the same outcome. */
+static lap_status match_resumed(lap_job *job, lap_error *err) {
+    const lap_document *before = job->options->resumed;
+    if (!before) return LAP_OK;
+    if (before->row_count != job->count)
+        return LAP_FAIL(err, LAP_E_CONFIG,
+                        "--resume %.400s: %zu rows there, %zu here: not the same run", before->path,
+                        before->row_count, job->count);
+    for (size_t i = 0; i < job->count; i++) {
+        lap_row row;
+        bool finished;
+        LAP_TRY(lap_resume_row(before, i, &job->rows[i].row, &finished, &row, err));
+        if (!finished) continue;
+        size_t set = job->rows[i].row.concurrent.set;
+        if (set != row.concurrent.set || !set_is_finished(job, before, set)) {
+            lap_row_free(&row); /* devices at the same time are nothing without each other */
+            continue;
+        }
+        set_row(&job->rows[i].row, &row);
+        job->rows[i].progress = LAP_ROW_DONE;
+    }
+    return LAP_OK;
+}
+
 /* Plan, or make sure that the plan is still the one that is known. */
 static lap_status plan(lap_job *job, lap_error *err) {
     size_t count;
@@ -123,7 +157,7 @@ static lap_status plan(lap_job *job, lap_error *err) {
             return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu rows", count);
     }
     job->planned = true;
-    return LAP_OK;
+    return known ? LAP_OK : match_resumed(job, err);
 }
 
 /* What kernels = tuned goes by; tuned first where --tune asks for it. */
@@ -271,8 +305,12 @@ static void tell_plan(lap_job *job, bool known) {
         if (!text.failed) lap_link_send(job->link, LAP_LINK_LIBRARY, 0, text.data, text.length);
         lap_text_free(&text);
     }
-    for (size_t i = 0; !known && i < job->count; i++)
-        lap_link_send_row(job->link, LAP_LINK_PLANNED, i, &job->rows[i].row);
+    for (size_t i = 0; !known && i < job->count; i++) {
+        lap_row row;
+        lap_runner_describe(&job->cases[i], &row);
+        lap_link_send_row(job->link, LAP_LINK_PLANNED, i, &row);
+        lap_row_free(&row);
+    }
     lap_link_send(job->link, LAP_LINK_READY, job->count, NULL, 0);
 }
 
@@ -332,7 +370,9 @@ static void take(void *context, const lap_message *m) {
         break;
     case LAP_LINK_READY:
         /* Rows that did not fit into memory here would be lost: the plan is then not known. */
-        job->planned = job->count == m->index;
+        if (!job->planned && job->count == m->index)
+            job->planned = match_resumed(job, &job->failure) == LAP_OK;
+        job->finished = all_done(job);
         write_documents(job);
         break;
     case LAP_LINK_BEGUN:

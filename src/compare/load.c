@@ -142,13 +142,22 @@ lap_status lap_document_parse(const char *name, const char *text, size_t length,
     return lap_document_take(name, root, false, out, err);
 }
 
-lap_status lap_document_load(const char *path, lap_document **out, lap_error *err) {
+static lap_status load(const char *path, bool whole, lap_document **out, lap_error *err) {
     *out = NULL;
     lap_text text = {0};
+    json_t *root = NULL;
     lap_status status = lap_source_read(path, &text, err);
-    if (status == LAP_OK) status = lap_document_parse(path, text.data, text.length, out, err);
+    if (status == LAP_OK) status = lap_source_json(path, text.data, text.length, &root, err);
     lap_text_free(&text);
-    return status;
+    return status == LAP_OK ? lap_document_take(path, root, whole, out, err) : status;
+}
+
+lap_status lap_document_load(const char *path, lap_document **out, lap_error *err) {
+    return load(path, false, out, err);
+}
+
+lap_status lap_document_load_whole(const char *path, lap_document **out, lap_error *err) {
+    return load(path, true, out, err);
 }
 
 void lap_document_free(lap_document *document) {

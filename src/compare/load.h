@@ -14,7 +14,10 @@
  * LAP_E_FORMAT when it is no result document, or one of another schema version. */
 lap_status lap_document_load(const char *path, lap_document **out, lap_error *err);
 
-/* The same from memory; name is for messages and becomes path. */
+/* The same, with everything that was read still in document->json. */
+lap_status lap_document_load_whole(const char *path, lap_document **out, lap_error *err);
+
+/* As lap_document_load, from memory; name is for messages and becomes path. */
 lap_status lap_document_parse(const char *name, const char *text, size_t length, lap_document **out,
                               lap_error *err);
 

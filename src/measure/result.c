@@ -44,6 +44,7 @@ void lap_throughput_free(lap_throughput *throughput) {
 void lap_row_free(lap_row *row) {
     if (!row) return;
     free(row->reason);
+    free(row->document);
     free(row->kernels);
     free(row->layers);
     for (size_t i = 0; i < row->note_count; i++)

@@ -181,6 +181,8 @@ typedef struct lap_row {
     lap_pipeline pipeline;
     lap_streams streams;
     lap_concurrent concurrent; /* others = 0: nothing else was at work */
+    /* Of a row from a result file: its JSON text there, shown as it is; else NULL. */
+    char *document;
 } lap_row;
 
 void lap_row_init(lap_row *row);

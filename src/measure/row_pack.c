@@ -6,21 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OWNED = 5 };
+enum { OWNED = 6, TEXTS = 2 };
 
 typedef struct owned {
     void **at;
-    size_t size; /* bytes */
+    size_t size; /* bytes; of the first TEXTS, which are texts, unknown from the counts */
 } owned;
 
 /* Arrays of plain elements. */
 static void own(lap_row *row, owned out[OWNED]) {
-    out[0] = (owned){(void **)&row->reason, row->reason ? strlen(row->reason) + 1 : 0};
-    out[1] = (owned){(void **)&row->kernels, row->kernel_count * sizeof *row->kernels};
-    out[2] = (owned){(void **)&row->latency.samples, row->latency.n * sizeof *row->latency.samples};
-    out[3] = (owned){(void **)&row->throughput.curve,
+    out[0] = (owned){(void **)&row->reason, 0};
+    out[1] = (owned){(void **)&row->document, 0};
+    out[2] = (owned){(void **)&row->kernels, row->kernel_count * sizeof *row->kernels};
+    out[3] = (owned){(void **)&row->latency.samples, row->latency.n * sizeof *row->latency.samples};
+    out[4] = (owned){(void **)&row->throughput.curve,
                      row->throughput.curve_count * sizeof *row->throughput.curve};
-    out[4] = (owned){(void **)&row->layers, row->layer_count * sizeof *row->layers};
+    out[5] = (owned){(void **)&row->layers, row->layer_count * sizeof *row->layers};
 }
 
 static void add(lap_text *out, const void *data, size_t size) {
@@ -31,9 +32,11 @@ bool lap_row_pack(const lap_row *row, lap_text *out) {
     lap_row copy = *row;
     owned parts[OWNED];
     own(&copy, parts);
-    size_t reason = parts[0].size;
     add(out, row, sizeof *row);
-    add(out, &reason, sizeof reason);
+    for (size_t i = 0; i < TEXTS; i++) {
+        parts[i].size = *parts[i].at ? strlen(*parts[i].at) + 1 : 0;
+        add(out, &parts[i].size, sizeof parts[i].size);
+    }
     for (size_t i = 0; i < OWNED; i++)
         add(out, *parts[i].at, parts[i].size);
     for (size_t i = 0; i < row->note_count; i++) {
@@ -82,22 +85,20 @@ static void take_notes(reader *in, lap_row *row, size_t count) {
 
 bool lap_row_unpack(const char *bytes, size_t size, lap_row *row) {
     reader in = {bytes, size, false};
-    size_t reason = 0;
     lap_row_init(row);
     take(&in, row, sizeof *row);
     size_t notes = row->note_count;
-    row->reason = NULL; /* another process's pointer, like all of these; its length follows */
     owned parts[OWNED];
     own(row, parts);
     for (size_t i = 0; i < OWNED; i++)
-        *parts[i].at = NULL;
+        *parts[i].at = NULL; /* another process's pointers */
     row->notes = NULL;
     row->note_count = 0;
     row->kernel_capacity = row->kernel_count;
     row->layer_capacity = row->layer_count;
     row->throughput.curve_capacity = row->throughput.curve_count;
-    take(&in, &reason, sizeof reason);
-    parts[0].size = reason;
+    for (size_t i = 0; i < TEXTS; i++)
+        take(&in, &parts[i].size, sizeof parts[i].size);
     for (size_t i = 0; i < OWNED; i++)
         *parts[i].at = take_array(&in, parts[i].size);
     take_notes(&in, row, notes);

@@ -367,6 +367,7 @@ static json_t *notes_value(builder *b, const lap_row *row) {
 }
 
 static json_t *row_value(builder *b, const lap_row *row, bool samples, double origin) {
+    if (row->document) return json_loads(row->document, 0, NULL);
     json_t *o = json_object();
     set_text(b, o, "status", lap_row_status_name(row->status));
     set_known(b, o, "reason", lap_row_reason(row));

@@ -245,6 +245,31 @@ esac
 value stopped.json rows.1.latency.interrupted true
 value stopped.json rows.1.verified.rerun_same true
 
+# Killed, and taken up again after the last finished row.
+"$warmlap" run $quick $timing --set latency:batch=1,2,4 --set latency:burn_in=0.3 --json killed.json \
+  > out 2> killed.err &
+pid=$!
+tries=0
+until grep -q 'batch 2: latency' killed.err 2> /dev/null || [ $tries = 600 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+kill -KILL $pid
+wait $pid 2> /dev/null
+value killed.json finished false
+value killed.json rows.0.status ok
+value killed.json rows.1.status skipped
+kept=$("$check" killed.json rows.0)
+expect 2 "$warmlap" run --resume killed.json --set latency:warmup=1
+says err "[latency] warmup is '0' there, '1' here"
+expect 0 "$warmlap" run --resume killed.json
+value killed.json finished true
+value killed.json resumed.# 1
+value killed.json rows.0 "$kept"
+value killed.json rows.2.status ok
+"$check" killed.json --keys || fail "killed and resumed: keys"
+ls ./*.tmp 2> /dev/null && fail "temporary files are left"
+
 # Full verification of a large image takes long; it stops between two layers.
 "$warmlap" verify --device opencl:0:0 --set run:kernels=naive --set verify:images=1 > slow.out 2> slow.err &
 pid=$!

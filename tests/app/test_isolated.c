@@ -115,6 +115,36 @@ static int run(const char *line) {
     return cmd_run(argc, argv);
 }
 
+/* Exit status of `run` with just these words, in a process of its own; what it complained of is in
+ * complaint. */
+static char complaint[4096];
+static int run_alone(const char *words) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/test_isolated.err", LAP_TEST_TMP);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char copy[1024], *argv[ARGS_MAX + 1];
+        int argc = 0;
+        if (!freopen(path, "w", stderr)) _exit(99);
+        snprintf(copy, sizeof copy, "run %s", words);
+        for (char *word = strtok(copy, " "); word && argc < ARGS_MAX; word = strtok(NULL, " "))
+            argv[argc++] = word;
+        argv[argc] = NULL;
+        int got = cmd_run(argc, argv);
+        fflush(stderr);
+        _exit(got);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    complaint[fread(complaint, 1, sizeof complaint - 1, file)] = '\0';
+    fclose(file);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
 static json_t *document(void) {
     json_error_t error;
     json_t *d = json_load_file(json_path, JSON_REJECT_DUPLICATES, &error);
@@ -264,6 +294,70 @@ static void test_interrupted(void **state) {
     json_decref(d);
 }
 
+static void refused(const char *words, const char *says) {
+    json_t *before = document();
+    assert_int_equal(run_alone(words), LAP_EXIT_USAGE);
+    if (!strstr(complaint, says)) fail_msg("%s: %s lacks %s", words, complaint, says);
+    json_t *after = document();
+    assert_true(json_equal(before, after));
+    json_decref(before);
+    json_decref(after);
+}
+
+/* The document with another text somewhere. */
+static void change(const char *object, const char *key, const char *text) {
+    json_t *d = document();
+    json_t *o = object[0] ? json_object_get(d, object) : d;
+    assert_int_equal(json_object_set_new(o, key, json_string(text)), 0);
+    assert_int_equal(json_dump_file(d, json_path, 0), 0);
+    json_decref(d);
+}
+
+/* After a kill the finished row stays as it is, to the last digit, and the others are done. */
+static void test_resume(void **state) {
+    char resume[700], with[900];
+    test_killed(state);
+    plan.images = 0;
+    snprintf(resume, sizeof resume, "--resume %s", json_path);
+    json_t *before = document();
+
+    snprintf(with, sizeof with, "%s --set latency:repetitions=3", resume);
+    refused(with, "[latency] repetitions is '2' there, '3' here");
+    snprintf(with, sizeof with, "%s --tune", resume);
+    refused(with, "--resume and --tune");
+    strcpy(fake.devices[0].driver, "2.0");
+    refused(resume, "the driver of row 1 is '1.0' there, '2.0' here");
+    strcpy(fake.devices[0].driver, "1.0");
+    strcpy(fake.devices[0].name, "Another");
+    refused(resume, "the device of row 1");
+    strcpy(fake.devices[0].name, "Fake Device 0");
+    change("tool", "version", "0.0.9");
+    refused(resume, "the version of warmlap is '0.0.9' there");
+    change("tool", "version", LAP_VERSION);
+    change("host", "cpu", "Another");
+    refused(resume, "the host's processor is 'Another' there");
+    assert_int_equal(json_dump_file(before, json_path, JSON_REAL_PRECISION(12)), 0);
+
+    if (run_alone(resume) != LAP_EXIT_OK) fail_msg("%s", complaint);
+    json_t *d = document();
+    assert_true(json_is_true(json_object_get(d, "finished")));
+    assert_int_equal(json_array_size(json_object_get(d, "resumed")), 1);
+    assert_true(json_equal(json_object_get(d, "started"), json_object_get(before, "started")));
+    assert_true(json_equal(row_of(d, 0), row_of(before, 0)));
+    for (size_t i = 0; i < 3; i++)
+        expect(d, i, "ok", "");
+    /* And once more: there is nothing left to do. */
+    assert_int_equal(run_alone(resume), LAP_EXIT_OK);
+    json_t *again = document();
+    assert_true(json_equal(json_object_get(d, "rows"), json_object_get(again, "rows")));
+    assert_int_equal(json_array_size(json_object_get(again, "resumed")), 2);
+    json_decref(again);
+    json_decref(d);
+    json_decref(before);
+    snprintf(with, sizeof with, "%s.none", resume);
+    assert_int_equal(run_alone(with), LAP_EXIT_USAGE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_dies, set_up, tear_down),
@@ -271,6 +365,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_interleaved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_outside_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_resume, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_interrupted, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
