@@ -1,4 +1,4 @@
-/* Direct convolution for CPUs, with bias, residual and ReLU, alone or with a neighbouring op. No local
+/* Direct convolution for CPUs, with bias, residual and activation, alone or with a neighbouring op. No local
  * memory, no barriers, groups of one work-item: a CPU device runs a group as a plain function, and
  * only explicit vectors are sure to become vector registers.
  *
@@ -12,6 +12,7 @@
  *
  * With C2 the residual is not read but computed: a 1x1 convolution of in2 is one more tap. A block's
  * weights are then followed by [C2][BLOCKS][V] of that convolution, whose bias is added to bias.
+ * With SCALED an input channel's factor multiplies its weights, which serve PIXELS inputs each.
  * With POOL_P a max-pool follows (entry conv_direct_pool_v): a work-item computes POOL_ROWS rows of
  * POOL_COLUMNS pooled pixels, and keeps only the convolution's rows under one pooling window. Rows
  * that two work-items need are computed twice. */
@@ -50,6 +51,12 @@
 #endif
 #ifndef PAD
 #define PAD 1 /* border on every side */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
+#ifndef SCALED
+#define SCALED 0 /* 1: every input channel counts times its factor of the image */
 #endif
 #ifndef C2
 #define C2 0 /* input channels of the 1x1 convolution; 0: there is none */
@@ -113,14 +120,45 @@
 typedef float16 vec;
 #define LOAD vload16
 #define STORE vstore16
+#define AS_VEC as_float16
+#define AS_INTS as_int16
+#define TO_INTS convert_int16
 #elif V == 8
 typedef float8 vec;
 #define LOAD vload8
 #define STORE vstore8
+#define AS_VEC as_float8
+#define AS_INTS as_int8
+#define TO_INTS convert_int8
 #else
 typedef float4 vec;
 #define LOAD vload4
 #define STORE vstore4
+#define AS_VEC as_float4
+#define AS_INTS as_int4
+#define TO_INTS convert_int4
+#endif
+
+#if ACT
+/* exp(-x), to two units in the last place: 2^n times a polynomial for what is left of the exponent,
+ * which is below ln(2) / 2. Too large a result is infinity; NaN stays NaN in what is made of it. */
+__attribute__((always_inline)) static vec exp_minus(const vec x) {
+    const vec y = clamp(-x, (vec)(-87.0f), (vec)(88.0f));
+    const vec n = rint(y * (vec)(1.44269504f));
+    vec r = fma(n, (vec)(-0.693145752f), y); /* ln(2) in two parts, the first of few bits */
+    r = fma(n, (vec)(-1.42860677e-6f), r);
+    vec p = fma((vec)(0.0083125094f), r, (vec)(0.0418901704f));
+    p = fma(p, r, (vec)(0.166671142f));
+    p = fma(p, r, (vec)(0.499992311f));
+    p = fma(p * r, r, r) + (vec)(1.0f);
+    const vec e = AS_VEC(AS_INTS(p) + (TO_INTS(n) << 23));
+    return x < (vec)(-88.0f) ? (vec)(INFINITY) : e;
+}
+#endif
+#if ACT == 2
+#define ACTIVATE(x) ((x) / ((vec)(1.0f) + exp_minus(x)))
+#elif ACT == 3
+#define ACTIVATE(x) ((x) == (x) ? (vec)(1.0f) / ((vec)(1.0f) + exp_minus(x)) : (x))
 #endif
 
 #define TILES ((Q + PIXELS - 1) / PIXELS)         /* of one output row */
@@ -128,14 +166,20 @@ typedef float4 vec;
 
 /* One tap of the window, `channels` input channels, for pixels first..last-1, `step` floats apart. */
 __attribute__((always_inline)) static void
-tap(vec acc[PIXELS][BLOCKS], __global const float *x, __global const float *w, const int channels,
-    const int step, const int first, const int last) {
+tap(vec acc[PIXELS][BLOCKS], __global const float *x, __global const float *w,
+    __global const float *factors, const int channels, const int step, const int first,
+    const int last) {
 #pragma unroll UNROLL
     for (int c = 0; c < channels; c++) {
         vec weight[BLOCKS];
 #pragma unroll
         for (int b = 0; b < BLOCKS; b++)
             weight[b] = LOAD(c * BLOCKS + b, w);
+#if SCALED
+#pragma unroll
+        for (int b = 0; b < BLOCKS; b++)
+            weight[b] *= (vec)(factors[c]);
+#endif
 #pragma unroll
         for (int j = 0; j < PIXELS; j++) {
             if (j < first || j >= last) continue;
@@ -150,7 +194,7 @@ tap(vec acc[PIXELS][BLOCKS], __global const float *x, __global const float *w, c
 /* Zeroes acc[PIXELS][BLOCKS] and adds the whole window for `count` pixels of output row p from column
  * q on; x is the image. Not a function: PoCL's compiler keeps the sums in registers only when they are
  * a variable of the function whose loops these are. */
-#define WINDOW(acc, x, weights, p, q, count)                                                       \
+#define WINDOW(acc, x, weights, factors, p, q, count)                                              \
     do {                                                                                           \
         const int h0 = (p) * STRIDE - PAD, w0 = (q) * STRIDE - PAD;                                \
         const int r_first = max(0, -h0), r_last = min(R, H - h0);                                  \
@@ -165,13 +209,13 @@ tap(vec acc[PIXELS][BLOCKS], __global const float *x, __global const float *w, c
                 __global const float *pixel = (x) + ((h0 + r) * W + w) * CS;                       \
                 __global const float *weight = (weights) + (r * S + s) * (C * BLOCKS * V);         \
                 if (first == 0 && last == PIXELS)                                                  \
-                    tap(acc, pixel, weight, C, STRIDE * CS, 0, PIXELS);                            \
+                    tap(acc, pixel, weight, factors, C, STRIDE * CS, 0, PIXELS);                            \
                 else if (first == 1 && last == PIXELS)                                             \
-                    tap(acc, pixel, weight, C, STRIDE * CS, 1, PIXELS);                            \
+                    tap(acc, pixel, weight, factors, C, STRIDE * CS, 1, PIXELS);                            \
                 else if (first == 0 && last == PIXELS - 1)                                         \
-                    tap(acc, pixel, weight, C, STRIDE * CS, 0, PIXELS - 1);                        \
+                    tap(acc, pixel, weight, factors, C, STRIDE * CS, 0, PIXELS - 1);                        \
                 else                                                                               \
-                    tap(acc, pixel, weight, C, STRIDE * CS, first, last);                          \
+                    tap(acc, pixel, weight, factors, C, STRIDE * CS, first, last);                          \
             }                                                                                      \
     } while (0)
 
@@ -185,26 +229,33 @@ finish(vec value, const int k, const long at, __global const float *bias,
     if (C2 == 0 && flags & 2) value += LOAD(0, residual + at);
     /* Written so that NaN stays NaN. */
     if (flags & 1) value = value < (vec)(0.0f) ? (vec)(0.0f) : value;
+#if ACT
+    value = ACTIVATE(value);
+#endif
     STORE(value, 0, out + at);
 #else
     float lanes[V];
     STORE(value, 0, lanes);
-    for (int i = 0; i < V && k + i < KS; i++) {
-        float v = 0.0f;
-        if (k + i < K) {
-            v = lanes[i] + bias[k + i];
-            if (C2 == 0 && flags & 2) v += residual[at + i];
-            if ((flags & 1) && v < 0.0f) v = 0.0f;
-        }
-        out[at + i] = v;
+    for (int i = 0; i < V && k + i < K; i++) {
+        float v = lanes[i] + bias[k + i];
+        if (C2 == 0 && flags & 2) v += residual[at + i];
+        if ((flags & 1) && v < 0.0f) v = 0.0f;
+        lanes[i] = v;
     }
+#if ACT
+    value = ACTIVATE(LOAD(0, lanes));
+    STORE(value, 0, lanes);
+#endif
+    for (int i = 0; i < V && k + i < KS; i++)
+        out[at + i] = k + i < K ? lanes[i] : 0.0f;
 #endif
 }
 
 /* The fourth argument is the residual, or in2 with C2. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_direct_v(__global const float *in, __global const float *weights, __global const float *bias,
-              __global const float *residual, __global float *out, const int n, const int flags) {
+              __global const float *residual, __global float *out, const int n, const int flags,
+              __global const float *factors) {
     const int p = (int)get_group_id(0) / TILES;
     const int q = (int)get_group_id(0) % TILES * PIXELS;
     const int block = (int)get_group_id(IMAGES_INNER ? 2 : 1);
@@ -215,15 +266,16 @@ conv_direct_v(__global const float *in, __global const float *weights, __global 
          image += (int)get_num_groups(IMAGES_INNER ? 1 : 2)) {
         vec acc[PIXELS][BLOCKS];
         __global const float *x = in + (long)image * (H * W * CS);
-        WINDOW(acc, x, weights, p, q, count);
+        __global const float *image_factors = SCALED ? factors + (long)image * CS : factors;
+        WINDOW(acc, x, weights, image_factors, p, q, count);
 #if C2
         __global const float *x2 =
             residual + (long)image * (H2 * W2 * CS2) + (p * W2 + q) * (STRIDE2 * CS2);
         __global const float *w2 = weights + R * S * C * BLOCKS * V;
         if (count == PIXELS)
-            tap(acc, x2, w2, C2, STRIDE2 * CS2, 0, PIXELS);
+            tap(acc, x2, w2, factors, C2, STRIDE2 * CS2, 0, PIXELS);
         else
-            tap(acc, x2, w2, C2, STRIDE2 * CS2, 0, count);
+            tap(acc, x2, w2, factors, C2, STRIDE2 * CS2, 0, count);
 #endif
         const long at = (((long)image * P + p) * Q + q) * KS;
 #pragma unroll
@@ -252,7 +304,7 @@ static void conv_row(__global const float *x, __global const float *weights, vec
     for (int at = 0; at < columns; at += PIXELS) {
         const int count = min(PIXELS, columns - at);
         vec acc[PIXELS][BLOCKS];
-        WINDOW(acc, x, weights, p, first + at, count);
+        WINDOW(acc, x, weights, x, p, first + at, count);
 #pragma unroll
         for (int j = 0; j < PIXELS; j++) {
             if (j >= count) continue;

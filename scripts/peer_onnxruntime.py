@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Times ResNet-18 with ONNX Runtime on the CPU, for the table beside warmlap's.
+"""Times ResNet-18, -34, -50 or EfficientNet-B0 with ONNX Runtime on the CPU, for the table beside warmlap's.
 
 The network is written as an ONNX file here (batch-norm folded, random weights), so neither the onnx
 package nor PyTorch is needed. fp32; every pass is waited for and timed by the host's clock.
-Prints a line of JSON for each batch: version, threads, batch, median_ms, least_ms.
+Prints a line of JSON for each batch: version, model, threads, batch, median_ms, least_ms.
 """
 import argparse
 import json
@@ -79,13 +79,20 @@ class Graph:
                                   *[(5, attribute(k, v)) for k, v in attributes.items()]))
         return name
 
-    def conv(self, x, inputs, outputs, window, stride):
-        return self.node("Conv", x, self.weight(outputs, inputs, window, window),
+    def conv(self, x, inputs, outputs, window, stride, group=1):
+        return self.node("Conv", x, self.weight(outputs, inputs // group, window, window),
                          self.weight(outputs), kernel_shape=[window] * 2, strides=[stride] * 2,
-                         pads=[window // 2] * 4)
+                         pads=[window // 2] * 4, group=group)
+
+    def silu(self, x):
+        return self.node("Mul", x, self.node("Sigmoid", x))
+
+    def classifier(self, x, inputs):
+        x = self.node("Flatten", self.node("GlobalAveragePool", x), axis=1)
+        return self.node("Gemm", x, self.weight(1000, inputs), self.weight(1000), transB=1)
 
     def file(self, batch, height, width, output):
-        graph = message(*[(1, n) for n in self.nodes], (2, "resnet18"),
+        graph = message(*[(1, n) for n in self.nodes], (2, "peer"),
                         *[(5, w) for w in self.weights],
                         (11, tensor_type("image", (batch, 3, height, width))),
                         (12, tensor_type(output, (batch, 1000))))
@@ -93,22 +100,52 @@ class Graph:
         return message((1, 8), (2, "warmlap"), (7, graph), (8, opset))
 
 
-def resnet18(batch, height, width):
-    g = Graph(1)
+def resnet(g, blocks, bottleneck):
     x = g.node("Relu", g.conv("image", 3, 64, 7, 2))
     x = g.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     inputs = 64
-    for outputs in (64, 128, 256, 512):
-        for block in range(2):
-            stride = 2 if block == 0 and outputs > 64 else 1
-            shortcut = g.conv(x, inputs, outputs, 1, 2) if stride == 2 else x
-            y = g.node("Relu", g.conv(x, inputs, outputs, 3, stride))
-            y = g.conv(y, outputs, outputs, 3, 1)
+    for width, count in zip((64, 128, 256, 512), blocks):
+        outputs = 4 * width if bottleneck else width
+        for block in range(count):
+            stride = 2 if block == 0 and width > 64 else 1
+            shortcut = g.conv(x, inputs, outputs, 1, stride) if inputs != outputs else x
+            if bottleneck:
+                y = g.node("Relu", g.conv(x, inputs, width, 1, 1))
+                y = g.node("Relu", g.conv(y, width, width, 3, stride))
+                y = g.conv(y, width, outputs, 1, 1)
+            else:
+                y = g.node("Relu", g.conv(x, inputs, width, 3, stride))
+                y = g.conv(y, width, outputs, 3, 1)
             x = g.node("Relu", g.node("Add", y, shortcut))
             inputs = outputs
-    x = g.node("Flatten", g.node("GlobalAveragePool", x), axis=1)
-    x = g.node("Gemm", x, g.weight(1000, 512), g.weight(1000), transB=1)
-    return g.file(batch, height, width, x)
+    return g.classifier(x, inputs)
+
+
+# Expansion, window, step, outputs, blocks of each stage.
+STAGES = ((1, 3, 1, 16, 1), (6, 3, 2, 24, 2), (6, 5, 2, 40, 2), (6, 3, 2, 80, 3), (6, 5, 1, 112, 3),
+          (6, 5, 2, 192, 4), (6, 3, 1, 320, 1))
+
+
+def efficientnet_b0(g):
+    x = g.silu(g.conv("image", 3, 32, 3, 2))
+    inputs = 32
+    for expansion, window, step, outputs, count in STAGES:
+        for block in range(count):
+            wide, stride = inputs * expansion, step if block == 0 else 1
+            y = g.silu(g.conv(x, inputs, wide, 1, 1)) if expansion > 1 else x
+            y = g.silu(g.conv(y, wide, wide, window, stride, wide))
+            gate = g.silu(g.conv(g.node("GlobalAveragePool", y), wide, inputs // 4, 1, 1))
+            y = g.node("Mul", y, g.node("Sigmoid", g.conv(gate, inputs // 4, wide, 1, 1)))
+            y = g.conv(y, wide, outputs, 1, 1)
+            x = g.node("Add", y, x) if stride == 1 and inputs == outputs else y
+            inputs = outputs
+    return g.classifier(g.silu(g.conv(x, inputs, 1280, 1, 1)), 1280)
+
+
+MODELS = {"resnet18": lambda g: resnet(g, (2, 2, 2, 2), False),
+          "resnet34": lambda g: resnet(g, (3, 4, 6, 3), False),
+          "resnet50": lambda g: resnet(g, (3, 4, 6, 3), True),
+          "efficientnet_b0": efficientnet_b0}
 
 
 # ---- timing -------------------------------------------------------------------------------------
@@ -119,9 +156,11 @@ def measure(batch, args):
     options.intra_op_num_threads = args.threads
     options.inter_op_num_threads = 1
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "resnet18.onnx")
+        path = os.path.join(folder, "peer.onnx")
+        graph = Graph(1)
+        output = MODELS[args.model](graph)
         with open(path, "wb") as out:
-            out.write(resnet18(batch, args.height, args.width))
+            out.write(graph.file(batch, args.height, args.width, output))
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     shape = (batch, 3, args.height, args.width)
     image = {"image": numpy.random.default_rng(2).standard_normal(shape, dtype=numpy.float32)}
@@ -131,12 +170,13 @@ def measure(batch, args):
         session.run(None, image)
         if i >= args.warmup:
             samples.append(1000 * (time.perf_counter() - start))
-    return {"peer": "ONNX Runtime " + onnxruntime.__version__, "threads": args.threads,
-            "batch": batch, "median_ms": statistics.median(samples), "least_ms": min(samples)}
+    return {"peer": "ONNX Runtime " + onnxruntime.__version__, "model": args.model,
+            "threads": args.threads, "batch": batch, "median_ms": statistics.median(samples), "least_ms": min(samples)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", choices=sorted(MODELS), default="resnet18")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--batch", default="1,16", help="comma-separated")
     parser.add_argument("--height", type=int, default=224)

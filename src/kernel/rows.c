@@ -26,6 +26,7 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_conv_winograd_down_v,
     &lap_row_conv_direct_v,
     &lap_row_conv_direct_down_v,
+    &lap_row_conv_direct_scale_v,
     &lap_row_conv_direct_pool_v,
     &lap_row_conv_gemm,
     &lap_row_conv_naive,
@@ -48,6 +49,8 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_fc_v,
     &lap_row_fc_naive,
     /* depthwise convolution */
+    &lap_row_dwconv_pool_v,
+    &lap_row_dwconv_v,
     &lap_row_dwconv_naive,
     /* channels times factors */
     &lap_row_scale_naive,
@@ -106,8 +109,10 @@ static size_t add_partner(lap_define *out, size_t n, const lap_case *c) {
     const lap_op *p = c->partner;
     switch (c->fusion) {
     case LAP_FUSE_NONE:
-    case LAP_FUSE_POOL: /* of the whole output */
     case LAP_FUSE_COUNT:
+        break;
+    case LAP_FUSE_POOL: /* of the whole output */
+        n = add(out, n, "POOLED", 1);
         break;
     case LAP_FUSE_EXCITE:
         n = add(out, n, "K2", p->out.c);

@@ -17,8 +17,12 @@ extern const lap_kernel_row lap_row_conv_igemm, lap_row_conv_igemm_ds, lap_row_m
 extern const lap_kernel_row lap_row_stem_g, lap_row_pool_fc_g;
 
 /* rows_cpu.c: explicit vectors for CPUs, OpenCL. */
-extern const lap_kernel_row lap_row_conv_direct_v, lap_row_conv_direct_down_v,
+extern const lap_kernel_row lap_row_conv_direct_v, lap_row_conv_direct_scale_v,
+    lap_row_conv_direct_down_v,
     lap_row_conv_direct_pool_v, lap_row_maxpool_v, lap_row_avgpool_v;
+
+/* rows_depthwise.c: depthwise convolution for CPUs (OpenCL). */
+extern const lap_kernel_row lap_row_dwconv_v, lap_row_dwconv_pool_v;
 
 /* rows_cpu_fc.c: fully connected, alone and behind the average pool, CPUs, OpenCL. */
 extern const lap_kernel_row lap_row_fc_v, lap_row_avgpool_fc_v;

@@ -63,8 +63,12 @@ static void direct_defaults(const lap_case *c, lap_params *params) {
     const lap_op *op = c->op;
     memset(params, 0, sizeof *params);
     int v = lap_row_vector_width(c->device);
-    /* 1x1 windows have little work a group: more groups balance better. */
-    int blocks = op->out.cs > v && op->r * op->s > 1 ? 2 : 1;
+    /* 1x1 windows have little work a group: where there are few groups, more balance better. */
+    uint64_t most = c->n * (uint64_t)op->out.h * lap_row_ceil_div((uint64_t)op->out.w, 14) *
+                    lap_row_ceil_div((uint64_t)op->out.cs, 2 * (uint64_t)v);
+    bool few =
+        op->r * op->s == 1 && most < 16 * (uint64_t)(c->device->units ? c->device->units : 1);
+    int blocks = op->out.cs > v && !few ? 2 : 1;
     params->value[V] = v;
     params->value[BLOCKS] = blocks;
     int limit = sum_registers(v) / blocks;
@@ -109,15 +113,45 @@ const lap_kernel_row lap_row_conv_direct_v = {
     .only = "cl",
     .tunables = {DIRECT_TUNABLES, {"IMAGES_INNER", 2, {0, 1}}},
     .tunable_count = 5,
-    .stages = {LAP_ROW_STAGE_KERNEL("conv_direct_v", direct_grid, 7, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_direct_v", direct_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
                                     LAP_ROLE_BIAS, LAP_ROLE_RESIDUAL, LAP_ROLE_OUT, LAP_ROLE_N,
-                                    LAP_ROLE_FLAGS)},
+                                    LAP_ROLE_FLAGS, LAP_ROLE_IN2)},
     .stage_count = 1,
+    .smooth = true,
     .accepts = is_cpu,
     .defaults = direct_defaults,
     .valid = direct_valid,
     .packed_bytes = direct_packed_bytes,
     .pack = direct_pack,
+};
+
+/* ---- with the factors of its input channels -------------------------------------------------- */
+
+static void scaled_pack(const lap_case *c, const lap_op_weights *weights,
+                        const lap_op_weights *partner, void *out) {
+    (void)partner; /* a SCALE has none */
+    direct_pack(c, weights, out);
+}
+
+const lap_kernel_row lap_row_conv_direct_scale_v = {
+    .id = "conv_direct_scale_v",
+    .about = "direct, with the factors of its input channels",
+    .kind = LAP_OP_CONV,
+    .fusion = LAP_FUSE_SCALE,
+    .precisions = LAP_ROW_FP32,
+    .only = "cl",
+    .smooth = true,
+    .tunables = {DIRECT_TUNABLES, {"IMAGES_INNER", 2, {0, 1}}},
+    .tunable_count = 5,
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_direct_v", direct_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+                                    LAP_ROLE_BIAS, LAP_ROLE_RESIDUAL, LAP_ROLE_OUT, LAP_ROLE_N,
+                                    LAP_ROLE_FLAGS, LAP_ROLE_IN2)},
+    .stage_count = 1,
+    .accepts = is_cpu,
+    .defaults = direct_defaults,
+    .valid = direct_valid,
+    .packed_bytes = direct_packed_bytes,
+    .pack_fused = scaled_pack,
 };
 
 /* ---- with the 1x1 convolution that makes the residual ---------------------------------------- */
@@ -151,10 +185,11 @@ const lap_kernel_row lap_row_conv_direct_down_v = {
     .only = "cl",
     .tunables = {DIRECT_TUNABLES, {"IMAGES_INNER", 2, {0, 1}}},
     .tunable_count = 5,
-    .stages = {LAP_ROW_STAGE_KERNEL("conv_direct_v", direct_grid, 7, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_direct_v", direct_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
                                     LAP_ROLE_BIAS, LAP_ROLE_IN2, LAP_ROLE_OUT, LAP_ROLE_N,
-                                    LAP_ROLE_FLAGS)},
+                                    LAP_ROLE_FLAGS, LAP_ROLE_IN2)},
     .stage_count = 1,
+    .smooth = true,
     .accepts = is_cpu,
     .defaults = direct_defaults,
     .valid = direct_valid,

@@ -220,7 +220,7 @@ static lap_buffer *role_buffer(const lap_plan *plan, const plan_step *step, lap_
     case LAP_ROLE_OUT:
         return tensor_buffer(plan, step->output);
     case LAP_ROLE_OUT2:
-        return tensor_buffer(plan, step->partner->output);
+        return step->partner ? tensor_buffer(plan, step->partner->output) : NULL;
     case LAP_ROLE_RESIDUAL:
         if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) return NULL;
         return tensor_buffer(plan, step->op->residual);
