@@ -1,4 +1,4 @@
-/* conv_igemm: convolution + bias [+ residual] [+ ReLU] as an implicit matrix product, fp32 FMA.
+/* conv_igemm: convolution + bias [+ residual] [+ activation] as an implicit matrix product, fp32 FMA.
  *
  * Rows of the product are output pixels (all images in one long line), columns are output
  * channels, depth is (r, s, c). A group makes a BM x BN tile: slices of BK of both operands go
@@ -55,6 +55,12 @@
 #endif
 #ifndef PAD
 #define PAD 0 /* border of zeros in both directions */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
+#ifndef SCALED
+#define SCALED 0 /* 1: in2 has a factor for every input channel of every image; 1x1 windows only */
 #endif
 #ifndef C2
 #define C2 0 /* the partner's input channels; 0: there is no partner */
@@ -125,6 +131,11 @@
 #define BUFFERS (TEAMS * 2 * STAGE)
 #define SUMS ((TEAMS - 1) * BM * BN) /* take the buffers' place after the last slice */
 #define TILE_FLOATS (BUFFERS > SUMS ? BUFFERS : SUMS)
+#if ACT == 2
+#define ACTIVATE(v) ((v) / (1.0f + exp(-(v))))
+#elif ACT == 3
+#define ACTIVATE(v) (1.0f / (1.0f + exp(-(v))))
+#endif
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 /* Orders this group's scratch accesses as seen by other groups. OpenCL 1.2 promises nothing between
@@ -160,6 +171,9 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
     __global const float *image_base = in + (ulong)image0 * ((ulong)H * W * CS);
     uint a_base[A_QUADS]; /* offsets from image_base, modulo 2^32 */
     uint valid[A_QUADS];
+#if SCALED
+    uint factor_base[A_QUADS];
+#endif
 #pragma unroll
     for (int i = 0; i < A_QUADS; i++) {
         const uint t = pixel0 + a_row + i * A_STEP;
@@ -174,6 +188,9 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
             bits |= (uint)(x + s) < W ? 0x10000u << s : 0;
         valid[i] = image < (uint)n ? bits : 0;
         a_base[i] = (image - image0) * (uint)(H * W * CS) + (uint)((y * W + x) * CS) + a_kq * 4;
+#if SCALED
+        factor_base[i] = image * CS + a_kq * 4;
+#endif
     }
     const uint b_base = b_row * KPAD + tile_n * BN + b_col * 4;
 
@@ -241,6 +258,9 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
                 a_next[i] = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
                 if (inside)
                     a_next[i] = *(__global const float4 *)(image_base + (a_base[i] + offset));
+#if SCALED
+                if (inside) a_next[i] *= *(__global const float4 *)(in2 + (factor_base[i] + offset));
+#endif
             }
             __global const float *b = weights + (b_base + (uint)(slice + 1) * (BK * KPAD));
 #pragma unroll
@@ -377,6 +397,13 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
                 v.x = v.x < 0.0f ? 0.0f : v.x, v.y = v.y < 0.0f ? 0.0f : v.y;
                 v.z = v.z < 0.0f ? 0.0f : v.z, v.w = v.w < 0.0f ? 0.0f : v.w;
             }
+#if ACT >= 2
+            v.x = ACTIVATE(v.x), v.y = ACTIVATE(v.y), v.z = ACTIVATE(v.z), v.w = ACTIVATE(v.w);
+#if ACT == 3 && K != KS /* of zero it is not zero, which padding must be */
+            v.x = k < K ? v.x : 0.0f, v.y = k + 1 < K ? v.y : 0.0f;
+            v.z = k + 2 < K ? v.z : 0.0f, v.w = k + 3 < K ? v.w : 0.0f;
+#endif
+#endif
             *(__global float4 *)(out + row * KS + k) = v;
         }
     }

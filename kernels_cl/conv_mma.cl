@@ -1,4 +1,4 @@
-/* conv_mma: convolution + bias [+ residual] [+ ReLU] as an implicit matrix product on tensor cores
+/* conv_mma: convolution + bias [+ residual] [+ activation] as an implicit matrix product on tensor cores
  * (mma.sync, NVIDIA compute capability 8.0 and later), fp16, bf16 or tf32 operands, fp32 sums.
  *
  * Rows of the product are output pixels (all images in one long line), columns are output channels,
@@ -14,6 +14,9 @@
  * gathers its own BM rows, zeros outside. With C2 defined, second is in2, and its 1x1 convolution
  * with step STRIDE2 is more depth behind the window's: the residual of a block whose shape changes,
  * never stored. Without, it is the stored residual.
+ * With SCALED = 1 (a 1x1 window) every input channel counts times its factor of the image: a
+ * work-item multiplies the pieces that it has loaded itself, when they have arrived. With HALO = 0 the
+ * last chunk of a tap may be partly beyond CS; zeros stand for what is missing.
  *
  * Weights come packed as [column tile][depth step][BN][ROWB], pieces exchanged already. cp.async
  * keeps STAGES - 1 steps of loads in flight. With SPLITK > 1 that many groups share a tile; partial
@@ -31,7 +34,7 @@
 #define C 64 /* input channels */
 #endif
 #ifndef CS
-#define CS 64 /* input channel stride, >= C, a multiple of the chunk */
+#define CS 64 /* input channel stride, >= C, a multiple of 16 bytes, of the chunk with HALO or C2 */
 #endif
 #ifdef H
 #define LOGITS 0
@@ -67,6 +70,12 @@
 #endif
 #ifndef PAD
 #define PAD 0 /* border of zeros in both directions */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
+#ifndef SCALED
+#define SCALED 0 /* 1: input channels times the factors in `factors` */
 #endif
 #ifdef C2
 #define TAILS (CS2 * ELEMENT / ROWB) /* chunks of in2 */
@@ -136,7 +145,8 @@
 #else
 #define TAPS 1
 #define BORDER 0
-#define CHUNKS (R * S * CS / CHUNK)
+#define TAP_CHUNKS ((CS + CHUNK - 1) / CHUNK)
+#define CHUNKS (R * S * TAP_CHUNKS)
 #define A_BUFFERS STAGES
 #endif
 #define STEPS (CHUNKS * TAPS + TAILS)
@@ -158,6 +168,11 @@
 #define EXCHANGE(i) ((i)&7)
 #else
 #define EXCHANGE(i) ((i) >> 1 & 3)
+#endif
+#if ACT == 2
+#define ACTIVATE(v) ((v) / (1.0f + exp(-(v))))
+#elif ACT == 3
+#define ACTIVATE(v) (1.0f / (1.0f + exp(-(v))))
 #endif
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
@@ -197,10 +212,60 @@ typedef ulong u64;
 #endif
 #define ROUND_TF32(v) __asm__("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
 
+#if SCALED
+/* Two stored elements times two factors, rounded to storage. */
+#if ELEMENT == 4
+#define TIMES(word, factor)                                                                        \
+    do {                                                                                           \
+        float product_ = as_float(word) * as_float(factor);                                     \
+        ROUND_TF32(product_);                                                                      \
+        (word) = as_uint(product_);                                                       \
+    } while (0)
+#else
+#define TIMES(word, factor)                                                                        \
+    do {                                                                                           \
+        float l_, h_, lf_, hf_;                                                                    \
+        UNPACK2(word, l_, h_);                                                                     \
+        UNPACK2(factor, lf_, hf_);                                                                 \
+        PACK2(word, l_ * lf_, h_ * hf_);                                                           \
+    } while (0)
+#endif
+/* This work-item's own pieces of a step, which COPY_WAIT has made visible to it. */
+#define SCALE_PIECES(step)                                                                         \
+    {                                                                                              \
+        const u32 c_ = (u32)(chunk_begin + (step)) * ROWB + piece * 16; /* byte of the channels */ \
+        const u32 to_ = base + A_BASE + (u32)(step) % STAGES * A_BYTES + load_to;                  \
+        uint4 f_[A_PIECES];                                                                        \
+        _Pragma("unroll") for (int i = 0; i < A_PIECES; i++) {                                     \
+            if (valid[i] == 0 || (CS % CHUNK != 0 && c_ >= CS * ELEMENT)) continue;                \
+            const u32 image_ = (pixel0 + load_row + i * ROW_STEP) / (P * Q);                       \
+            f_[i] = *(__global const uint4 *)((__global const char *)factors +                                      \
+                                      (u64)(image0 + image_) * (CS * ELEMENT) + c_);               \
+        }                                                                                          \
+        _Pragma("unroll") for (int i = 0; i < A_PIECES; i++) {                                     \
+            if (valid[i] == 0 || (CS % CHUNK != 0 && c_ >= CS * ELEMENT)) continue;                \
+            const u32 at_ = to_ + i * (ROW_STEP * ROWB);                                           \
+            uint4 w;                                                                               \
+            __asm__ volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"                        \
+                         : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)                           \
+                         : "r"(at_)                                                             \
+                         : "memory");                                                           \
+            TIMES(w.x, f_[i].x);                                                                   \
+            TIMES(w.y, f_[i].y);                                                                   \
+            TIMES(w.z, f_[i].z);                                                                   \
+            TIMES(w.w, f_[i].w);                                                                   \
+            __asm__ volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at_), "r"(w.x),       \
+                         "r"(w.y), "r"(w.z), "r"(w.w)                                           \
+                         : "memory");                                                           \
+        }                                                                                          \
+    }
+#endif
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 conv_mma(__global const void *restrict in, __global const void *restrict weights,
          __global const float *restrict bias, __global const void *restrict second,
-         __global void *restrict out, __global float *scratch, const int n, const int flags) {
+         __global void *restrict out, __global float *scratch, __global const void *restrict factors,
+         const int n, const int flags) {
     __local char shared[SHARED_BYTES] __attribute__((aligned(128)));
     const u32 tid = get_local_id(0), lane = tid & 31, warp = tid >> 5;
     const u32 group = get_group_id(0), tile_n = group % TILES_N, tile_m = group / TILES_N;
@@ -286,6 +351,9 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
             else
 #endif
                 COPY_WAIT(STAGES - 2);
+#if SCALED
+            SCALE_PIECES(step)
+#endif
             barrier(CLK_LOCAL_MEM_FENCE);
         }
         const int next = step + STAGES - 1;
@@ -318,13 +386,15 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
             }
             load_tap = load_tap + 1 == TAPS ? 0 : load_tap + 1;
 #else
-            const u32 index = (u32)(chunk_begin + next), t = index / (CS / CHUNK);
+            const u32 index = (u32)(chunk_begin + next), t = index / TAP_CHUNKS;
             const u32 r = t / S, s = t % S;
-            const int offset = (int)((r * W + s) * (CS * ELEMENT) + index % (CS / CHUNK) * ROWB);
+            const int offset = (int)((r * W + s) * (CS * ELEMENT) + index % TAP_CHUNKS * ROWB);
+            const bool stored =
+                CS % CHUNK == 0 || index % TAP_CHUNKS * ROWB + piece * 16 < CS * ELEMENT;
             const u32 to = base + A_BASE + (u32)next % STAGES * A_BYTES + load_to;
 #pragma unroll
             for (int i = 0; i < A_PIECES; i++) {
-                const bool real = (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
+                const bool real = stored && (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
                 COPY16(to + i * (ROW_STEP * ROWB),
                        real ? a_from + (a_offset[i] + offset) : (__global const char *)in,
                        real ? 16 : 0);
@@ -548,6 +618,11 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
                 for (int f = 0; f < 8; f++)
                     v[f] = v[f] < 0.0f ? 0.0f : v[f];
             }
+#if ACT >= 2
+#pragma unroll
+            for (int f = 0; f < 8; f++)
+                v[f] = ACT == 3 && k + f >= K ? 0.0f : ACTIVATE(v[f]);
+#endif
 #if ELEMENT == 4 || LOGITS
 #if !LOGITS
 #pragma unroll

@@ -1,4 +1,4 @@
-/* conv_igemm: convolution + bias [+ residual] [+ ReLU] as an implicit matrix product, fp32 FMA.
+/* conv_igemm: convolution + bias [+ residual] [+ activation] as an implicit matrix product, fp32 FMA.
  *
  * Rows of the product are output pixels (all images in one long line), columns are output
  * channels, depth is (r, s, c). A group makes a BM x BN tile: slices of BK of both operands go
@@ -55,6 +55,12 @@
 #endif
 #ifndef PAD
 #define PAD 0 /* border of zeros in both directions */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
+#ifndef SCALED
+#define SCALED 0 /* 1: in2 has a factor for every input channel of every image; 1x1 windows only */
 #endif
 #ifndef C2
 #define C2 0 /* the partner's input channels; 0: there is no partner */
@@ -128,6 +134,11 @@
 /* Registers a thread should get away with, hence groups a multiprocessor should hold. */
 #define REGISTERS (TM * TN <= 16 ? 64 : TM * TN <= 32 ? 96 : TM * TN <= 64 ? 128 : 255)
 #define RESIDENT (65536 / (REGISTERS * THREADS) < 1 ? 1 : 65536 / (REGISTERS * THREADS))
+#if ACT == 2
+#define ACTIVATE(v) __fdividef(v, 1.0f + expf(-(v)))
+#elif ACT == 3
+#define ACTIVATE(v) __fdividef(1.0f, 1.0f + expf(-(v)))
+#endif
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 
@@ -170,6 +181,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     const float *image_base = in + (u64)image0 * ((u64)H * W * CS);
     u32 a_base[A_QUADS]; /* offsets from image_base, modulo 2^32 */
     u32 valid[A_QUADS];
+#if SCALED
+    u32 factor_base[A_QUADS];
+#endif
 #pragma unroll
     for (int i = 0; i < A_QUADS; i++) {
         const u32 t = pixel0 + a_row + i * A_STEP;
@@ -184,6 +198,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             bits |= (u32)(x + s) < W ? 0x10000u << s : 0;
         valid[i] = image < (u32)n ? bits : 0;
         a_base[i] = (image - image0) * (u32)(H * W * CS) + (u32)((y * W + x) * CS) + a_kq * 4;
+#if SCALED
+        factor_base[i] = image * CS + a_kq * 4;
+#endif
     }
     const u32 b_base = b_row * KPAD + tile_n * BN + b_col * 4;
 
@@ -258,6 +275,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 #endif
                 a_next[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
                 if (inside) a_next[i] = *(const float4 *)(image_base + (a_base[i] + offset));
+#if SCALED
+                if (inside) {
+                    const float4 factor = *(const float4 *)(in2 + (factor_base[i] + offset));
+                    a_next[i].x *= factor.x, a_next[i].y *= factor.y;
+                    a_next[i].z *= factor.z, a_next[i].w *= factor.w;
+                }
+#endif
             }
             const float *b = weights + (b_base + (u32)(slice + 1) * (BK * KPAD));
 #pragma unroll
@@ -400,6 +424,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 v.x = v.x < 0.0f ? 0.0f : v.x, v.y = v.y < 0.0f ? 0.0f : v.y;
                 v.z = v.z < 0.0f ? 0.0f : v.z, v.w = v.w < 0.0f ? 0.0f : v.w;
             }
+#if ACT >= 2
+            v.x = ACTIVATE(v.x), v.y = ACTIVATE(v.y), v.z = ACTIVATE(v.z), v.w = ACTIVATE(v.w);
+#if ACT == 3 && K != KS /* of zero it is not zero, which padding must be */
+            v.x = k < K ? v.x : 0.0f, v.y = k + 1 < K ? v.y : 0.0f;
+            v.z = k + 2 < K ? v.z : 0.0f, v.w = k + 3 < K ? v.w : 0.0f;
+#endif
+#endif
             *(float4 *)(out + row * KS + k) = v;
         }
     }

@@ -1,4 +1,4 @@
-/* conv_mma: convolution + bias [+ residual] [+ ReLU] as an implicit matrix product on tensor cores
+/* conv_mma: convolution + bias [+ residual] [+ activation] as an implicit matrix product on tensor cores
  * (mma.sync, NVIDIA compute capability 8.0 and later), fp16, bf16 or tf32 operands, fp32 sums.
  *
  * Rows of the product are output pixels (all images in one long line), columns are output channels,
@@ -14,6 +14,9 @@
  * gathers its own BM rows, zeros outside. With C2 defined, second is in2, and its 1x1 convolution
  * with step STRIDE2 is more depth behind the window's: the residual of a block whose shape changes,
  * never stored. Without, it is the stored residual.
+ * With SCALED = 1 (a 1x1 window) every input channel counts times its factor of the image: a
+ * thread multiplies the pieces that it has loaded itself, when they have arrived. With HALO = 0 the
+ * last chunk of a tap may be partly beyond CS; zeros stand for what is missing.
  *
  * Weights come packed as [column tile][depth step][BN][ROWB], pieces exchanged already. cp.async
  * keeps STAGES - 1 steps of loads in flight. With SPLITK > 1 that many groups share a tile; partial
@@ -31,7 +34,7 @@
 #define C 64 /* input channels */
 #endif
 #ifndef CS
-#define CS 64 /* input channel stride, >= C, a multiple of the chunk */
+#define CS 64 /* input channel stride, >= C, a multiple of 16 bytes, of the chunk with HALO or C2 */
 #endif
 #ifdef H
 #define LOGITS 0
@@ -67,6 +70,12 @@
 #endif
 #ifndef PAD
 #define PAD 0 /* border of zeros in both directions */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
+#ifndef SCALED
+#define SCALED 0 /* 1: input channels times the factors in `factors` */
 #endif
 #ifdef C2
 #define TAILS (CS2 * ELEMENT / ROWB) /* chunks of in2 */
@@ -137,7 +146,8 @@
 #else
 #define TAPS 1
 #define BORDER 0
-#define CHUNKS (R * S * CS / CHUNK)
+#define TAP_CHUNKS ((CS + CHUNK - 1) / CHUNK)
+#define CHUNKS (R * S * TAP_CHUNKS)
 #define A_BUFFERS STAGES
 #endif
 #define STEPS (CHUNKS * TAPS + TAILS)
@@ -164,6 +174,12 @@
 #define SUMS (MI * NI * 4)
 #define REGISTERS (SUMS >= 128 ? 255 : SUMS >= 64 ? 168 : 128)
 #define RESIDENT (65536 / (REGISTERS * THREADS) < 1 ? 1 : 65536 / (REGISTERS * THREADS))
+/* Within a few units in the last place of fp32, far below what is stored. */
+#if ACT == 2
+#define ACTIVATE(v) __fdividef(v, 1.0f + __expf(-(v)))
+#elif ACT == 3
+#define ACTIVATE(v) __fdividef(1.0f, 1.0f + __expf(-(v)))
+#endif
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 
@@ -202,10 +218,60 @@ typedef unsigned long long u64;
 #endif
 #define ROUND_TF32(v) asm("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
 
+#if SCALED
+/* Two stored elements times two factors, rounded to storage. */
+#if ELEMENT == 4
+#define TIMES(word, factor)                                                                        \
+    do {                                                                                           \
+        float product_ = __uint_as_float(word) * __uint_as_float(factor);                                     \
+        ROUND_TF32(product_);                                                                      \
+        (word) = __float_as_uint(product_);                                                       \
+    } while (0)
+#else
+#define TIMES(word, factor)                                                                        \
+    do {                                                                                           \
+        float l_, h_, lf_, hf_;                                                                    \
+        UNPACK2(word, l_, h_);                                                                     \
+        UNPACK2(factor, lf_, hf_);                                                                 \
+        PACK2(word, l_ * lf_, h_ * hf_);                                                           \
+    } while (0)
+#endif
+/* This thread's own pieces of a step, which COPY_WAIT has made visible to it. */
+#define SCALE_PIECES(step)                                                                         \
+    {                                                                                              \
+        const u32 c_ = (u32)(chunk_begin + (step)) * ROWB + piece * 16; /* byte of the channels */ \
+        const u32 to_ = base + A_BASE + (u32)(step) % STAGES * A_BYTES + load_to;                  \
+        uint4 f_[A_PIECES];                                                                        \
+        _Pragma("unroll") for (int i = 0; i < A_PIECES; i++) {                                     \
+            if (valid[i] == 0 || (CS % CHUNK != 0 && c_ >= CS * ELEMENT)) continue;                \
+            const u32 image_ = (pixel0 + load_row + i * ROW_STEP) / (P * Q);                       \
+            f_[i] = *(const uint4 *)((const char *)factors +                                      \
+                                      (u64)(image0 + image_) * (CS * ELEMENT) + c_);               \
+        }                                                                                          \
+        _Pragma("unroll") for (int i = 0; i < A_PIECES; i++) {                                     \
+            if (valid[i] == 0 || (CS % CHUNK != 0 && c_ >= CS * ELEMENT)) continue;                \
+            const u32 at_ = to_ + i * (ROW_STEP * ROWB);                                           \
+            uint4 w;                                                                               \
+            asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"                        \
+                         : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)                           \
+                         : "r"(at_)                                                             \
+                         : "memory");                                                           \
+            TIMES(w.x, f_[i].x);                                                                   \
+            TIMES(w.y, f_[i].y);                                                                   \
+            TIMES(w.z, f_[i].z);                                                                   \
+            TIMES(w.w, f_[i].w);                                                                   \
+            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at_), "r"(w.x),       \
+                         "r"(w.y), "r"(w.z), "r"(w.w)                                           \
+                         : "memory");                                                           \
+        }                                                                                          \
+    }
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_mma(const void *__restrict__ in, const void *__restrict__ weights,
              const float *__restrict__ bias, const void *__restrict__ second,
-             void *__restrict__ out, float *scratch, const int n, const int flags) {
+             void *__restrict__ out, float *scratch, const void *__restrict__ factors, const int n,
+             const int flags) {
     extern __shared__ __align__(128) char shared[];
     const u32 tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
     const u32 group = blockIdx.x, tile_n = group % TILES_N, tile_m = group / TILES_N;
@@ -288,6 +354,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             else
 #endif
                 COPY_WAIT(STAGES - 2);
+#if SCALED
+            SCALE_PIECES(step)
+#endif
             __syncthreads();
         }
         const int next = step + STAGES - 1;
@@ -319,13 +388,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             }
             load_tap = load_tap + 1 == TAPS ? 0 : load_tap + 1;
 #else
-            const u32 index = (u32)(chunk_begin + next), t = index / (CS / CHUNK);
+            const u32 index = (u32)(chunk_begin + next), t = index / TAP_CHUNKS;
             const u32 r = t / S, s = t % S;
-            const int offset = (int)((r * W + s) * (CS * ELEMENT) + index % (CS / CHUNK) * ROWB);
+            const int offset = (int)((r * W + s) * (CS * ELEMENT) + index % TAP_CHUNKS * ROWB);
+            const bool stored =
+                CS % CHUNK == 0 || index % TAP_CHUNKS * ROWB + piece * 16 < CS * ELEMENT;
             const u32 to = base + A_BASE + (u32)next % STAGES * A_BYTES + load_to;
 #pragma unroll
             for (int i = 0; i < A_PIECES; i++) {
-                const bool real = (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
+                const bool real = stored && (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
                 COPY16(to + i * (ROW_STEP * ROWB),
                        real ? a_from + (a_offset[i] + offset) : (const char *)in, real ? 16 : 0);
             }
@@ -546,6 +617,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 for (int f = 0; f < 8; f++)
                     v[f] = v[f] < 0.0f ? 0.0f : v[f];
             }
+#if ACT >= 2
+#pragma unroll
+            for (int f = 0; f < 8; f++)
+                v[f] = ACT == 3 && k + f >= K ? 0.0f : ACTIVATE(v[f]);
+#endif
 #if ELEMENT == 4 || LOGITS
 #if !LOGITS
 #pragma unroll

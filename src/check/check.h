@@ -9,6 +9,7 @@
  *  real   - each op on the network's own weights and real activations, per element |y - y64| <=
  *           c * u * B, B = sum|x||w| + |b| + |res|, u = 2^-24, c = 4 * sqrt(K), times the row's
  *           error_factor. Behind SiLU B is 1.1 B + 2 |y|, behind a sigmoid B / 4 + 2 |y|.
+ *           Values stored as halves may be off by 2^-24 more, the step of the smallest.
  *  logits - the whole network at the measured batch: relative L2 error of every image's logits.
  * Outputs are poisoned with NaN first; a NaN or Inf fails every comparison; guard words around
  * every buffer must be untouched; padding channels must be zero; a second run must give the same

@@ -24,8 +24,13 @@ static size_t chunk_of(const lap_mma_layout *layout) {
     return (size_t)layout->rowb / lap_element_bytes(layout->precision);
 }
 
+/* Of a tap; the last one may be partly beyond the channels. */
+static size_t chunks_of(const lap_op *op, const lap_mma_layout *layout) {
+    return (size_t)lap_row_ceil_div((uint64_t)op->in.cs, chunk_of(layout));
+}
+
 static size_t steps_of(const lap_op *op, const lap_op *partner, const lap_mma_layout *layout) {
-    size_t steps = taps_of(op) * (size_t)op->in.cs / chunk_of(layout);
+    size_t steps = taps_of(op) * chunks_of(op, layout);
     return steps + (partner ? (size_t)partner->in.cs / chunk_of(layout) : 0);
 }
 
@@ -54,7 +59,7 @@ void lap_pack_mma(const lap_op *op, const float *w, const lap_op *partner, const
                   const lap_mma_layout *layout, void *out) {
     target t = {layout, steps_of(op, partner, layout), out};
     size_t taps = taps_of(op), chunk = chunk_of(layout), c_count = (size_t)op->in.c;
-    size_t chunks = (size_t)op->in.cs / chunk;
+    size_t chunks = chunks_of(op, layout);
     memset(out, 0, lap_pack_mma_bytes(op, partner, layout));
     for (size_t k = 0; k < (size_t)op->out.c; k++)
         for (size_t c = 0; c < c_count; c++)

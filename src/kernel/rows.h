@@ -10,19 +10,22 @@ extern const lap_kernel_row lap_row_conv_naive, lap_row_maxpool_naive, lap_row_a
     lap_row_fc_naive, lap_row_dwconv_naive, lap_row_scale_naive;
 
 /* rows_gpu.c: tiled kernels for GPUs, both languages. */
-extern const lap_kernel_row lap_row_conv_igemm, lap_row_conv_igemm_ds, lap_row_maxpool_g,
-    lap_row_avgpool_g, lap_row_fc_igemm, lap_row_fc_g;
+extern const lap_kernel_row lap_row_conv_igemm, lap_row_conv_igemm_ds, lap_row_conv_igemm_scale,
+    lap_row_maxpool_g, lap_row_avgpool_g, lap_row_fc_igemm, lap_row_fc_g;
 
 /* rows_gpu_fused.c: pairs of ops for GPUs, both languages. */
 extern const lap_kernel_row lap_row_stem_g, lap_row_pool_fc_g;
 
 /* rows_cpu.c: explicit vectors for CPUs, OpenCL. */
 extern const lap_kernel_row lap_row_conv_direct_v, lap_row_conv_direct_scale_v,
-    lap_row_conv_direct_down_v,
-    lap_row_conv_direct_pool_v, lap_row_maxpool_v, lap_row_avgpool_v;
+    lap_row_conv_direct_down_v, lap_row_conv_direct_pool_v, lap_row_maxpool_v, lap_row_avgpool_v;
 
 /* rows_depthwise.c: depthwise convolution for CPUs (OpenCL). */
 extern const lap_kernel_row lap_row_dwconv_v, lap_row_dwconv_pool_v;
+
+/* rows_excite.c: depthwise, squeeze and excitation, few input channels; GPUs, both languages. */
+extern const lap_kernel_row lap_row_dwconv_g, lap_row_dwconv_pool_g, lap_row_excite_g,
+    lap_row_conv_few_g;
 
 /* rows_cpu_fc.c: fully connected, alone and behind the average pool, CPUs, OpenCL. */
 extern const lap_kernel_row lap_row_fc_v, lap_row_avgpool_fc_v;
@@ -35,7 +38,8 @@ extern const lap_kernel_row lap_row_conv_winograd_v, lap_row_conv_winograd_down_
 extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
 
 /* rows_mma.c: tensor cores, both languages. */
-extern const lap_kernel_row lap_row_conv_mma, lap_row_conv_mma_down, lap_row_fc_mma;
+extern const lap_kernel_row lap_row_conv_mma, lap_row_conv_mma_down, lap_row_conv_mma_scale,
+    lap_row_fc_mma;
 /* rows_chain.c: the same for small batches, a chain of steps in one launch, both languages. */
 extern const lap_kernel_row lap_row_chain_conv, lap_row_chain_conv_down, lap_row_chain_stem_pool,
     lap_row_chain_pool_fc;

@@ -241,7 +241,7 @@ static uint64_t igemm_scratch_bytes(const lap_case *c) {
 }
 
 #define IGEMM_COMMON                                                                               \
-    .precisions = LAP_ROW_FP32,                                                                    \
+    .precisions = LAP_ROW_FP32, .smooth = true,                                                    \
     .tunables = {[BM] = {"BM", 4, {32, 64, 128, 256}},                                             \
                  [BN] = {"BN", 3, {32, 64, 128}},                                                  \
                  [BK] = {"BK", 3, {8, 16, 32}},                                                    \
@@ -271,6 +271,21 @@ const lap_kernel_row lap_row_conv_igemm_ds = {
     .kind = LAP_OP_CONV,
     .fusion = LAP_FUSE_DOWNSAMPLE,
     .pack_fused = igemm_pack_fused,
+    IGEMM_COMMON,
+};
+
+static void igemm_pack_scaled(const lap_case *c, const lap_op_weights *weights,
+                              const lap_op_weights *partner, void *out) {
+    (void)partner; /* a SCALE has none */
+    igemm_pack(c, weights, out);
+}
+
+const lap_kernel_row lap_row_conv_igemm_scale = {
+    .id = "conv_igemm_scale",
+    .about = "conv_igemm with the factors of its input channels",
+    .kind = LAP_OP_CONV,
+    .fusion = LAP_FUSE_SCALE,
+    .pack_fused = igemm_pack_scaled,
     IGEMM_COMMON,
 };
 

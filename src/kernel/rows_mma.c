@@ -33,6 +33,11 @@ static uint64_t window_of(const lap_op *op) {
     return op->kind == LAP_OP_CONV ? (uint64_t)op->r * (uint64_t)op->s : 1;
 }
 
+/* The partner is more depth. */
+static bool is_down(const lap_case *c) {
+    return c->fusion == LAP_FUSE_DOWNSAMPLE;
+}
+
 static mma mma_of(const lap_case *c) {
     const int *v = c->params.value;
     const lap_op *op = c->op;
@@ -43,8 +48,8 @@ static mma mma_of(const lap_case *c) {
     g.tiles =
         lap_row_ceil_div(g.rows, bm) * lap_row_ceil_div((uint64_t)op->out.cs, (uint64_t)v[BN]);
     g.taps = v[HALO] ? taps : 1;
-    g.chunks = (uint64_t)op->in.cs / chunk * (v[HALO] ? 1 : taps);
-    g.tails = c->partner ? (uint64_t)c->partner->in.cs / chunk : 0;
+    g.chunks = lap_row_ceil_div((uint64_t)op->in.cs, chunk) * (v[HALO] ? 1 : taps);
+    g.tails = is_down(c) ? (uint64_t)c->partner->in.cs / chunk : 0;
     g.steps = g.chunks * g.taps + g.tails;
     g.lines = bm + (v[HALO] ? 2 * (uint64_t)(op->pad * op->in.w + op->pad) : 0);
     uint64_t two = lap_row_ceil_div(g.chunks, g.split) > 1 || g.tails > 0;
@@ -88,9 +93,11 @@ static bool mma_valid(const lap_case *c) {
     for (int i = 0; i < MMA_TUNABLES; i++)
         if (i != HALO && v[i] <= 0) return false;
     if (v[STAGES] < 2 || (v[HALO] != 0 && v[HALO] != 1)) return false;
-    if (v[HALO] ? !can_halo(c->op) : c->partner != NULL) return false;
+    if (v[HALO] ? !can_halo(c->op) : is_down(c)) return false;
     int chunk = v[ROWB] / (int)lap_element_bytes(c->precision);
-    if (c->op->in.cs % chunk || (c->partner && c->partner->in.cs % chunk)) return false;
+    /* Pieces of 16 bytes in any case, whole chunks where one line serves several taps. */
+    if (c->op->in.cs % (v[HALO] ? chunk : 16 / (int)lap_element_bytes(c->precision))) return false;
+    if (is_down(c) && c->partner->in.cs % chunk) return false;
     mma g = mma_of(c);
     if (!tiles_valid(v, &g)) return false;
     if (v[HALO] && (uint64_t)v[STAGES] > g.taps) return false;
@@ -202,7 +209,7 @@ static void mma_defaults(const lap_case *c, lap_params *params) {
 static bool mma_accepts(const lap_case *c) {
     if (!(c->features & LAP_FEATURE_MMA(c->precision))) return false;
     const lap_op *op = c->op;
-    if (op->out.cs % 8) return false;
+    if (op->out.cs % 8 || op->in.cs * (int)lap_element_bytes(c->precision) < 32) return false;
     if (op->kind == LAP_OP_FC && (op->in.h * op->in.w != 1 || c->n < FC_MMA_BATCH)) return false;
     if (op->r > 15 || op->s > 15) return false;
     uint64_t image = lap_tensor_stored(&op->in) * lap_element_bytes(c->precision);
@@ -229,7 +236,7 @@ static lap_mma_layout layout_of(const lap_case *c) {
 
 static size_t mma_packed_bytes(const lap_case *c) {
     lap_mma_layout layout = layout_of(c);
-    return lap_pack_mma_bytes(c->op, c->partner, &layout);
+    return lap_pack_mma_bytes(c->op, is_down(c) ? c->partner : NULL, &layout);
 }
 
 static void mma_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
@@ -240,7 +247,7 @@ static void mma_pack(const lap_case *c, const lap_op_weights *weights, void *out
 static void mma_pack_fused(const lap_case *c, const lap_op_weights *weights,
                            const lap_op_weights *partner, void *out) {
     lap_mma_layout layout = layout_of(c);
-    lap_pack_mma(c->op, weights->w, c->partner, partner->w, &layout, out);
+    lap_pack_mma(c->op, weights->w, is_down(c) ? c->partner : NULL, partner->w, &layout, out);
 }
 
 /* One ticket counter a tile, then the partial sums. */
@@ -253,7 +260,7 @@ static uint64_t mma_scratch_bytes(const lap_case *c) {
 }
 
 #define MMA_COMMON(second)                                                                         \
-    .precisions = LAP_ROW_MMA,                                                                     \
+    .precisions = LAP_ROW_MMA, .smooth = true,                                                     \
     .tunables = {[BM] = {"BM", 4, {32, 64, 128, 256}},                                             \
                  [BN] = {"BN", 4, {32, 64, 128, 256}},                                             \
                  [WM] = {"WM", 3, {16, 32, 64}},                                                   \
@@ -263,9 +270,9 @@ static uint64_t mma_scratch_bytes(const lap_case *c) {
                  [HALO] = {"HALO", 2, {0, 1}},                                                     \
                  [SPLITK] = {"SPLITK", 12, {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 36}}},            \
     .tunable_count = MMA_TUNABLES,                                                                 \
-    .stages = {LAP_ROW_STAGE_KERNEL("conv_mma", mma_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,        \
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_mma", mma_grid, 9, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,        \
                                     LAP_ROLE_BIAS, second, LAP_ROLE_OUT, LAP_ROLE_SCRATCH,         \
-                                    LAP_ROLE_N, LAP_ROLE_FLAGS)},                                  \
+                                    LAP_ROLE_IN2, LAP_ROLE_N, LAP_ROLE_FLAGS)},                    \
     .stage_count = 1, .accepts = mma_accepts, .defaults = mma_defaults, .valid = mma_valid,        \
     .packed_bytes = mma_packed_bytes, .pack = mma_pack, .scratch_bytes = mma_scratch_bytes,        \
     .scratch_zeroed = true
@@ -290,5 +297,15 @@ const lap_kernel_row lap_row_fc_mma = {
     .id = "fc_mma",
     .about = "conv_mma on images of one pixel, for large batches",
     .kind = LAP_OP_FC,
+    MMA_COMMON(LAP_ROLE_RESIDUAL),
+};
+
+const lap_kernel_row lap_row_conv_mma_scale = {
+    .id = "conv_mma_scale",
+    .about = "conv_mma, with the factors of its input channels",
+    .variant = true, /* not yet timed against conv_mma behind a scale_naive */
+    .kind = LAP_OP_CONV,
+    .fusion = LAP_FUSE_SCALE,
+    .pack_fused = mma_pack_fused,
     MMA_COMMON(LAP_ROLE_RESIDUAL),
 };

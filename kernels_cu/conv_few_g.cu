@@ -1,0 +1,202 @@
+/* conv_few_g: convolution of an image of up to four channels + bias [+ activation], without residual.
+ * A thread makes TQ neighbouring pixels of 8 output channels from registers: for each row of the window
+ * it reads the input pixels under all of them once. Weights are fp32 [R][S][C][KPAD] in shared memory,
+ * KPAD = K rounded up to 8, zeros in the padding.
+ * Group: GROUP threads, channels fastest. Grid: x = tiles of an image; y walks over the images. */
+#ifndef C
+#define C 3 /* input channels */
+#endif
+#ifndef CS
+#define CS 4 /* input channel stride: 4 */
+#endif
+#ifndef H
+#define H 8 /* input height */
+#endif
+#ifndef W
+#define W 8 /* input width */
+#endif
+#ifndef K
+#define K 8 /* output channels */
+#endif
+#ifndef KS
+#define KS 8 /* output channel stride, >= K, a multiple of 8 */
+#endif
+#ifndef P
+#define P 8 /* output height */
+#endif
+#ifndef Q
+#define Q 8 /* output width */
+#endif
+#ifndef R
+#define R 3 /* window height */
+#endif
+#ifndef S
+#define S 3 /* window width */
+#endif
+#ifndef STRIDE
+#define STRIDE 1 /* step of the window, both directions */
+#endif
+#ifndef PAD
+#define PAD 1 /* border on every side */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
+#ifndef TQ
+#define TQ 4 /* pixels of a strip */
+#endif
+#ifndef GROUP
+#define GROUP 128 /* threads of a group */
+#endif
+#ifndef PRECISION
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
+#endif
+
+/* VC stored elements, 16 bytes: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static __device__ __forceinline__ unsigned int rounded(float v, int drop) {
+    const unsigned int bits = __float_as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0 || PRECISION == 2
+#define VC 4
+typedef float4 pack;
+static __device__ __forceinline__ void widen(const pack p, float *v) {
+    v[0] = p.x, v[1] = p.y, v[2] = p.z, v[3] = p.w;
+}
+#if PRECISION == 0
+#define ROUND(v) (v)
+#else
+#define ROUND(v) __uint_as_float(rounded(v, 13))
+#endif
+static __device__ __forceinline__ pack narrow(const float *v) {
+    return make_float4(ROUND(v[0]), ROUND(v[1]), ROUND(v[2]), ROUND(v[3]));
+}
+#elif PRECISION == 3
+#define VC 8
+typedef uint4 pack;
+static __device__ __forceinline__ void widen2(unsigned int word, float *v) {
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+        : "=f"(v[0]), "=f"(v[1])
+        : "r"(word));
+}
+static __device__ __forceinline__ unsigned int narrow2(const float *v) {
+    unsigned int word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(v[1]), "f"(v[0]));
+    return word;
+}
+#elif PRECISION == 4
+#define VC 8
+typedef uint4 pack;
+static __device__ __forceinline__ void widen2(unsigned int word, float *v) {
+    v[0] = __uint_as_float(word << 16), v[1] = __uint_as_float(word & 0xffff0000u);
+}
+static __device__ __forceinline__ unsigned int narrow2(const float *v) {
+    return rounded(v[0], 16) >> 16 | (rounded(v[1], 16) & 0xffff0000u);
+}
+#else
+#error "no storage of this precision here"
+#endif
+#if VC == 8
+static __device__ __forceinline__ void widen(const pack p, float *v) {
+    widen2(p.x, v), widen2(p.y, v + 2), widen2(p.z, v + 4), widen2(p.w, v + 6);
+}
+static __device__ __forceinline__ pack narrow(const float *v) {
+    return make_uint4(narrow2(v), narrow2(v + 2), narrow2(v + 4), narrow2(v + 6));
+}
+#endif
+/* Within a few units in the last place of fp32. */
+#if PRECISION == 0
+#define EXP expf
+#else
+#define EXP __expf
+#endif
+#define SILU(v) __fdividef(v, 1.0f + EXP(-(v)))
+#define SIGMOID(v) __fdividef(1.0f, 1.0f + EXP(-(v)))
+
+#define BLOCKS (KS / 8)
+#define KPAD KS
+#define STRIPS ((Q + TQ - 1) / TQ)
+#define SPAN ((TQ - 1) * STRIDE + S)
+#define FLAG_RELU 1
+#if VC == 8
+typedef uint2 pixel;
+static __device__ __forceinline__ void widen_pixel(const pixel p, float *v) {
+    widen2(p.x, v), widen2(p.y, v + 2);
+}
+#else
+typedef float4 pixel;
+#define widen_pixel widen
+#endif
+
+extern "C" __global__ void __launch_bounds__(GROUP)
+    conv_few_g(const pixel *__restrict__ in, const float *__restrict__ weights, const float *__restrict__ bias,
+               pack *__restrict__ out, const int n, const int flags) {
+    __shared__ float4 taps[R * S * C * KPAD / 4];
+    for (unsigned int i = threadIdx.x; i < R * S * C * KPAD / 4; i += GROUP)
+        taps[i] = ((const float4 *)weights)[i];
+    __syncthreads();
+    const unsigned int item = blockIdx.x * GROUP + threadIdx.x, block = item % BLOCKS;
+    const unsigned int strip = item / BLOCKS, p = strip / STRIPS, q = strip % STRIPS * TQ;
+    if (p >= P) return;
+    for (unsigned int image = blockIdx.y; image < (unsigned int)n; image += gridDim.y) {
+        const pixel *x = in + (unsigned long long)image * (H * W);
+        float acc[TQ][8];
+#pragma unroll
+        for (int v = 0; v < 8; v++) {
+            const float b = bias[block * 8 + v];
+#pragma unroll
+            for (int j = 0; j < TQ; j++)
+                acc[j][v] = b;
+        }
+        for (int r = 0; r < R; r++) {
+            const int h = (int)p * STRIDE - PAD + r, w0 = (int)q * STRIDE - PAD;
+            if (h < 0 || h >= H) continue;
+            float value[SPAN][4];
+#pragma unroll
+            for (int j = 0; j < SPAN; j++) {
+                value[j][0] = value[j][1] = value[j][2] = value[j][3] = 0.0f;
+                if (w0 + j >= 0 && w0 + j < W) widen_pixel(x[h * W + w0 + j], value[j]);
+            }
+#pragma unroll
+            for (int s = 0; s < S; s++)
+#pragma unroll
+                for (int c = 0; c < C; c++) {
+                    const unsigned int at = (((r * S + s) * C + c) * KPAD + block * 8) / 4;
+                    const float4 low = taps[at], high = taps[at + 1];
+#pragma unroll
+                    for (int j = 0; j < TQ; j++) {
+                        const float v = value[j * STRIDE + s][c];
+                        acc[j][0] = fmaf(v, low.x, acc[j][0]), acc[j][1] = fmaf(v, low.y, acc[j][1]);
+                        acc[j][2] = fmaf(v, low.z, acc[j][2]), acc[j][3] = fmaf(v, low.w, acc[j][3]);
+                        acc[j][4] = fmaf(v, high.x, acc[j][4]), acc[j][5] = fmaf(v, high.y, acc[j][5]);
+                        acc[j][6] = fmaf(v, high.z, acc[j][6]), acc[j][7] = fmaf(v, high.w, acc[j][7]);
+                    }
+                }
+        }
+#pragma unroll
+        for (int j = 0; j < TQ; j++) {
+            if (q + j >= Q) continue;
+#pragma unroll
+            for (int v = 0; v < 8; v++) {
+                /* Written so that NaN stays NaN. */
+                if ((flags & FLAG_RELU) != 0 && acc[j][v] < 0.0f) acc[j][v] = 0.0f;
+#if ACT == 2
+                acc[j][v] = SILU(acc[j][v]);
+#elif ACT == 3
+                acc[j][v] = SIGMOID(acc[j][v]);
+#endif
+                if (block * 8 + v >= K) acc[j][v] = 0.0f;
+            }
+            pack *y = out + (((unsigned long long)image * P + p) * Q + q + j) * (KS / VC) + block * (8 / VC);
+            y[0] = narrow(acc[j]);
+#if VC == 4
+            y[1] = narrow(acc[j] + 4);
+#endif
+        }
+    }
+}

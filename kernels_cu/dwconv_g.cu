@@ -1,0 +1,279 @@
+/* dwconv_g: depthwise convolution + bias [+ activation], with POOLED also the mean of every channel
+ * over the output.
+ *
+ * A thread has 16 bytes of channels (VC of them) and makes strips of TQ neighbouring pixels of an
+ * output row. Under a strip it reads every input pixel once, from a row of the window after the
+ * other, and adds it to all outputs whose window has it. A group has CX times VC channels of a band
+ * of ROWS output rows, whose input rows its threads find in the first-level cache. Weights are
+ * [R][S][CS] in fp32; a row of the window is held in registers.
+ *
+ * Means: the threads of a channel add up their outputs, groups put their sums in scratch, and
+ * whoever takes the last ticket of an image's channels adds the bands' sums in their order and puts
+ * the counter back to 0. Scratch: a counter for every image and block of channels (a multiple of 64
+ * words in all), which must be 0 before the first launch, then the sums [n][bands][CS].
+ * Group: CX * LINES threads. Grid: x = blocks of channels * bands, blocks
+ * fastest; y walks over the images. */
+#ifndef C
+#define C 8 /* input channels */
+#endif
+#ifndef CS
+#define CS 8 /* input channel stride, >= C, 16 bytes or a multiple */
+#endif
+#ifndef H
+#define H 8 /* input height */
+#endif
+#ifndef W
+#define W 8 /* input width */
+#endif
+#ifndef K
+#define K 8 /* output channels */
+#endif
+#ifndef KS
+#define KS 8 /* output channel stride, >= K */
+#endif
+#ifndef P
+#define P 8 /* output height */
+#endif
+#ifndef Q
+#define Q 8 /* output width */
+#endif
+#ifndef R
+#define R 3 /* window height */
+#endif
+#ifndef S
+#define S 3 /* window width */
+#endif
+#ifndef STRIDE
+#define STRIDE 1 /* step of the window, both directions */
+#endif
+#ifndef PAD
+#define PAD 1 /* border on every side */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
+#ifndef POOLED
+#define POOLED 0 /* 1: means are written as well */
+#endif
+#ifndef CX
+#define CX 8 /* threads side by side along the channels */
+#endif
+#ifndef LINES
+#define LINES 16 /* strips that a group makes at a time */
+#endif
+#ifndef TQ
+#define TQ 4 /* pixels of a strip */
+#endif
+#ifndef ROWS
+#define ROWS 8 /* output rows of a group */
+#endif
+#ifndef PRECISION
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
+#endif
+
+/* VC stored elements, 16 bytes: float, float rounded to tf32, half, bfloat16. */
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static __device__ __forceinline__ unsigned int rounded(float v, int drop) {
+    const unsigned int bits = __float_as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0 || PRECISION == 2
+#define VC 4
+typedef float4 pack;
+static __device__ __forceinline__ void widen(const pack p, float *v) {
+    v[0] = p.x, v[1] = p.y, v[2] = p.z, v[3] = p.w;
+}
+#if PRECISION == 0
+#define ROUND(v) (v)
+#else
+#define ROUND(v) __uint_as_float(rounded(v, 13))
+#endif
+static __device__ __forceinline__ pack narrow(const float *v) {
+    return make_float4(ROUND(v[0]), ROUND(v[1]), ROUND(v[2]), ROUND(v[3]));
+}
+#elif PRECISION == 3
+#define VC 8
+typedef uint4 pack;
+static __device__ __forceinline__ void widen2(unsigned int word, float *v) {
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+        : "=f"(v[0]), "=f"(v[1])
+        : "r"(word));
+}
+static __device__ __forceinline__ unsigned int narrow2(const float *v) {
+    unsigned int word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(v[1]), "f"(v[0]));
+    return word;
+}
+#elif PRECISION == 4
+#define VC 8
+typedef uint4 pack;
+static __device__ __forceinline__ void widen2(unsigned int word, float *v) {
+    v[0] = __uint_as_float(word << 16), v[1] = __uint_as_float(word & 0xffff0000u);
+}
+static __device__ __forceinline__ unsigned int narrow2(const float *v) {
+    return rounded(v[0], 16) >> 16 | (rounded(v[1], 16) & 0xffff0000u);
+}
+#else
+#error "no storage of this precision here"
+#endif
+#if VC == 8
+static __device__ __forceinline__ void widen(const pack p, float *v) {
+    widen2(p.x, v), widen2(p.y, v + 2), widen2(p.z, v + 4), widen2(p.w, v + 6);
+}
+static __device__ __forceinline__ pack narrow(const float *v) {
+    return make_uint4(narrow2(v), narrow2(v + 2), narrow2(v + 4), narrow2(v + 6));
+}
+#endif
+/* Within a few units in the last place of fp32. */
+#if PRECISION == 0
+#define EXP expf
+#else
+#define EXP __expf
+#endif
+#define SILU(v) __fdividef(v, 1.0f + EXP(-(v)))
+#define SIGMOID(v) __fdividef(1.0f, 1.0f + EXP(-(v)))
+#define DEVICE_FENCE() __threadfence()
+
+#define BLOCKS ((CS / VC + CX - 1) / CX) /* of channels */
+#define BANDS ((P + ROWS - 1) / ROWS)
+#define STRIPS ((Q + TQ - 1) / TQ) /* of a row */
+#define GROUP (CX * LINES)
+#define SPAN ((TQ - 1) * STRIDE + S)
+#define FLAG_RELU 1
+/* A division that is correctly rounded whatever the language's own is; infinity and NaN pass. */
+#define MEAN(s)                                                                                    \
+    (fabsf((s)*inverse) <= 3.4e38f ? fmaf(fmaf(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
+                                   : (s)*inverse)
+
+/* The strip's sums: acc[TQ][VC] += window, from input row h0 and column w0 on. */
+#define WINDOWS(acc, x, w, h0, w0)                                                                 \
+    for (int r = 0; r < R; r++) {                                                                  \
+        const int h = (h0) + r;                                                                    \
+        if (h < 0 || h >= H) continue;                                                             \
+        float tap[S][VC];                                                                          \
+        _Pragma("unroll") for (int s = 0; s < S; s++)                                              \
+            _Pragma("unroll") for (int v = 0; v < VC; v++) tap[s][v] = (w)[(r * S + s) * CS + v];  \
+        const pack *line = (x) + (h * W + (w0)) * (CS / VC);                                         \
+        _Pragma("unroll") for (int j = 0; j < SPAN; j++) {                                         \
+            if ((w0) + j < 0 || (w0) + j >= W) continue;                                           \
+            float value[VC];                                                                       \
+            widen(line[j * (CS / VC)], value);                                                     \
+            _Pragma("unroll") for (int s = 0; s < S; s++) {                                        \
+                if (j < s || (j - s) % STRIDE != 0 || (j - s) / STRIDE >= TQ) continue;            \
+                _Pragma("unroll") for (int v = 0; v < VC; v++) acc[(j - s) / STRIDE][v] =          \
+                    fmaf(value[v], tap[s][v], acc[(j - s) / STRIDE][v]);                           \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+extern "C" __global__ void __launch_bounds__(GROUP)
+    dwconv_g(const pack *__restrict__ in, const float *__restrict__ weights, const float *__restrict__ bias,
+             pack *__restrict__ out, pack *__restrict__ means, float *scratch, const int n,
+             const int flags) {
+    const unsigned int tid = threadIdx.x, lane = tid % CX, first = tid / CX;
+    const unsigned int block = blockIdx.x % BLOCKS, band = blockIdx.x / BLOCKS;
+    const unsigned int quad = block * CX + lane; /* which VC channels */
+    const int row_end = (int)(band * ROWS + ROWS) < P ? (int)(band * ROWS + ROWS) : P;
+    const unsigned int strips = (row_end - band * ROWS) * STRIPS;
+    const bool used = quad < CS / VC;
+    const float *w = weights + (used ? quad : 0) * VC;
+#if POOLED
+    __shared__ float sums[GROUP * VC];
+    __shared__ int ticket;
+#endif
+    for (unsigned int image = blockIdx.y; image < (unsigned int)n; image += gridDim.y) {
+        const pack *x = in + (unsigned long long)image * (H * W * (CS / VC)) + quad;
+        pack *y = out + (unsigned long long)image * (P * Q * (KS / VC)) + quad;
+#if POOLED
+        float sum[VC];
+#pragma unroll
+        for (int v = 0; v < VC; v++)
+            sum[v] = 0.0f;
+#endif
+        for (unsigned int strip = first; used && strip < strips; strip += LINES) {
+            const int p = (int)(band * ROWS + strip / STRIPS), q = (int)(strip % STRIPS * TQ);
+            float acc[TQ][VC];
+#pragma unroll
+            for (int v = 0; v < VC; v++) {
+                const float b = bias[quad * VC + v];
+#pragma unroll
+                for (int j = 0; j < TQ; j++)
+                    acc[j][v] = b;
+            }
+            WINDOWS(acc, x, w, p * STRIDE - PAD, q * STRIDE - PAD)
+#pragma unroll
+            for (int j = 0; j < TQ; j++) {
+                if (Q % TQ != 0 && q + j >= Q) continue;
+#pragma unroll
+                for (int v = 0; v < VC; v++) {
+                    /* Written so that NaN stays NaN. */
+                    if ((flags & FLAG_RELU) != 0 && acc[j][v] < 0.0f) acc[j][v] = 0.0f;
+#if ACT == 2
+                    acc[j][v] = SILU(acc[j][v]);
+#elif ACT == 3
+                    /* Of zero it is not zero, which padding must be. */
+                    acc[j][v] = quad * VC + v < K ? SIGMOID(acc[j][v]) : 0.0f;
+#endif
+#if POOLED
+                    sum[v] += acc[j][v];
+#endif
+                }
+                y[(p * Q + q + j) * (KS / VC)] = narrow(acc[j]);
+            }
+        }
+#if POOLED
+        const float inverse = 1.0f / (P * Q), count = (float)(P * Q);
+#pragma unroll
+        for (int v = 0; v < VC; v++)
+            sums[tid * VC + v] = sum[v];
+        __syncthreads();
+        if (first == 0) {
+#pragma unroll
+            for (int v = 0; v < VC; v++)
+                for (unsigned int line = 1; line < LINES; line++)
+                    sum[v] += sums[(line * CX + lane) * VC + v];
+        }
+#if BANDS > 1
+        float *parts =
+            scratch + ((unsigned long long)n * BLOCKS + 63) / 64 * 64 + (unsigned long long)image * (BANDS * CS) + quad * VC;
+        int *counter = (int *)scratch + image * BLOCKS + block;
+        if (first == 0 && used) {
+#pragma unroll
+            for (int v = 0; v < VC; v++)
+                __stcg(parts + band * CS + v, sum[v]);
+        }
+        DEVICE_FENCE();
+        __syncthreads();
+        if (tid == 0) {
+            const int taken = atomicAdd(counter, 1);
+            if (taken == BANDS - 1) *counter = 0; /* nobody takes another before the next launch */
+            ticket = taken;
+        }
+        __syncthreads();
+        const bool last = ticket == BANDS - 1;
+        if (last && first == 0 && used) {
+            DEVICE_FENCE();
+#pragma unroll
+            for (int v = 0; v < VC; v++) {
+                sum[v] = 0.0f;
+                for (unsigned int b = 0; b < BANDS; b++)
+                    sum[v] += __ldcg(parts + b * CS + v);
+            }
+        }
+#else
+        const bool last = true;
+#endif
+        if (last && first == 0 && used) {
+#pragma unroll
+            for (int v = 0; v < VC; v++)
+                sum[v] = MEAN(sum[v]);
+            means[(unsigned long long)image * (KS / VC) + quad] = narrow(sum);
+        }
+        __syncthreads(); /* sums and ticket are free again */
+#endif
+    }
+}

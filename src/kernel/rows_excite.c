@@ -1,0 +1,341 @@
+/* Rows for GPUs beside the matrix products: depthwise convolution, with and without the means of
+ * its channels; squeeze and excitation's two layers; the first convolution of a network where
+ * tensor cores have no kernel for it.
+ *
+ * Geometry computed here mirrors the macros of dwconv_g, excite_g and conv_few_g.
+ */
+#include "kernel/pack_gpu.h"
+#include "kernel/rows.h"
+
+#include "base/half.h"
+
+#include <string.h>
+
+/* Stored elements in 16 bytes. */
+static int vector_of(const lap_case *c) {
+    return 16 / (int)lap_element_bytes(c->precision);
+}
+
+static uint64_t units_of(const lap_case *c) {
+    return c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
+}
+
+/* Images in the second dimension, which kernels walk with a stride. */
+static bool grid_of(const lap_case *c, uint64_t groups, uint64_t threads, lap_grid *grid) {
+    if (c->n == 0 || groups == 0 || groups > INT32_MAX) return false;
+    uint32_t images = c->n < 65535 ? (uint32_t)c->n : 65535; /* CUDA's limit */
+    *grid = (lap_grid){.groups = {(uint32_t)groups, images, 1}, .local = {(uint32_t)threads, 1, 1}};
+    return true;
+}
+
+/* The value that storage of the precision gives, as a float. */
+static float rounded(lap_precision precision, float value) {
+    switch (precision) {
+    case LAP_FP16:
+        return lap_half_to_float(lap_half_from_float(value));
+    case LAP_BF16:
+        return lap_bf16_to_float(lap_bf16_from_float(value));
+    case LAP_TF32:
+        return lap_tf32_round(value);
+    case LAP_FP32:
+    case LAP_FP32X3:
+    case LAP_PRECISION_COUNT:
+        break;
+    }
+    return value;
+}
+
+/* ---- depthwise ------------------------------------------------------------------------------- */
+
+enum { CX, LINES, TQ, ROWS, DW_TUNABLES };
+
+typedef struct depthwise {
+    uint64_t quads, blocks, bands, strips; /* strips: of a row */
+    uint64_t threads;
+} depthwise;
+
+static depthwise depthwise_of(const lap_case *c) {
+    const int *v = c->params.value;
+    const lap_op *op = c->op;
+    depthwise g = {.quads = (uint64_t)(op->out.cs / vector_of(c))};
+    g.blocks = lap_row_ceil_div(g.quads, (uint64_t)v[CX]);
+    g.bands = lap_row_ceil_div((uint64_t)op->out.h, (uint64_t)v[ROWS]);
+    g.strips = lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[TQ]);
+    g.threads = (uint64_t)v[CX] * (uint64_t)v[LINES];
+    return g;
+}
+
+static bool depthwise_valid(const lap_case *c) {
+    const int *v = c->params.value;
+    for (int i = 0; i < DW_TUNABLES; i++)
+        if (v[i] <= 0) return false;
+    depthwise g = depthwise_of(c);
+    if (v[TQ] > 8 || g.threads > 512 || (uint64_t)v[CX] > g.quads) return false;
+    uint64_t local = c->fusion == LAP_FUSE_POOL ? g.threads * (uint64_t)vector_of(c) * 4 + 16 : 0;
+    return lap_row_group_fits(c->device, g.threads, local);
+}
+
+/* Neighbours along the channels: whole lines of the cache where there are so many, and the number
+ * that leaves fewest of them idle. */
+static int default_cx(uint64_t quads) {
+    int best = 1;
+    double best_cost = 1e9;
+    for (int cx = 1; cx <= 16 && (uint64_t)cx <= quads; cx++) {
+        double cost =
+            (double)(lap_row_ceil_div(quads, (uint64_t)cx) * (uint64_t)cx) / (double)quads;
+        if (cx < 8) cost += 0.04 * (8 - cx);
+        if (cost > best_cost) continue;
+        best_cost = cost;
+        best = cx;
+    }
+    return best;
+}
+
+static void depthwise_defaults(const lap_case *c, lap_params *params) {
+    static const int strips[] = {7, 4, 2};
+    const lap_op *op = c->op;
+    uint64_t quads = (uint64_t)(op->out.cs / vector_of(c)), units = units_of(c);
+    lap_case trial = *c;
+    int *v = trial.params.value;
+    memset(&trial.params, 0, sizeof trial.params);
+    v[CX] = default_cx(quads);
+    /* Long strips read less again; short ones give a device with little to do more threads. */
+    for (size_t i = 0; i < sizeof strips / sizeof strips[0]; i++) {
+        v[TQ] = strips[i];
+        uint64_t items = c->n * quads * (uint64_t)op->out.h *
+                         lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[TQ]);
+        bool wasteful = v[TQ] == 7 && op->out.w % 7 != 0;
+        if (!wasteful && items >= units * 512) break;
+    }
+    uint64_t wanted = units * 6;
+    v[LINES] = 1;
+    v[ROWS] = op->out.h;
+    for (;;) {
+        depthwise g = depthwise_of(&trial);
+        if (v[ROWS] <= 1 || g.blocks * g.bands * c->n >= wanted) break;
+        v[ROWS] = (v[ROWS] + 1) / 2;
+    }
+    depthwise g = depthwise_of(&trial);
+    uint64_t lines = 128 / (uint64_t)v[CX], all = g.strips * (uint64_t)v[ROWS];
+    v[LINES] = (int)(all < lines ? all : lines);
+    *params = trial.params;
+}
+
+static bool depthwise_accepts(const lap_case *c) {
+    if (!lap_row_is_gpu(c->device) || !lap_row_accepts_plain(c)) return false;
+    if (c->op->out.cs % vector_of(c) || c->op->s > 16 || c->op->in.cs != c->op->out.cs)
+        return false;
+    lap_case trial = *c;
+    depthwise_defaults(c, &trial.params);
+    return depthwise_valid(&trial);
+}
+
+static bool depthwise_grid(const lap_case *c, lap_grid *grid) {
+    depthwise g = depthwise_of(c);
+    return grid_of(c, g.blocks * g.bands, g.threads, grid);
+}
+
+static size_t depthwise_packed_bytes(const lap_case *c) {
+    return (size_t)c->op->r * (size_t)c->op->s * (size_t)c->op->out.cs * sizeof(float);
+}
+
+/* As lap_pack_rsc, but floats whatever is stored: they are used as floats. */
+static void depthwise_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
+    size_t taps = (size_t)c->op->r * (size_t)c->op->s, cs = (size_t)c->op->out.cs;
+    float *to = out;
+    for (size_t i = 0; i < taps * cs; i++) {
+        size_t channel = i % cs;
+        bool real = channel < (size_t)c->op->out.c;
+        to[i] = real ? rounded(c->precision, weights->w[channel * taps + i / cs]) : 0.0f;
+    }
+}
+
+static void depthwise_pack_fused(const lap_case *c, const lap_op_weights *weights,
+                                 const lap_op_weights *partner, void *out) {
+    (void)partner; /* a pool has none */
+    depthwise_pack(c, weights, out);
+}
+
+/* A counter for every image and block of channels, then sums of bands. */
+static uint64_t depthwise_scratch_bytes(const lap_case *c) {
+    depthwise g = depthwise_of(c);
+    if (c->fusion != LAP_FUSE_POOL || g.bands == 1) return 0;
+    uint64_t counters = lap_row_ceil_div(c->n * g.blocks, 64) * 64;
+    return (counters + c->n * g.bands * (uint64_t)c->op->out.cs) * sizeof(float);
+}
+
+#define DW_COMMON                                                                                  \
+    .kind = LAP_OP_DWCONV, .precisions = LAP_ROW_PLAIN, .smooth = true,                            \
+    .tunables = {[CX] = {"CX", 8, {2, 4, 6, 8, 9, 10, 12, 16}},                                    \
+                 [LINES] = {"LINES", 8, {4, 7, 8, 10, 14, 16, 28, 32}},                            \
+                 [TQ] = {"TQ", 5, {1, 2, 4, 7, 8}},                                                \
+                 [ROWS] = {"ROWS", 8, {1, 2, 4, 7, 14, 28, 56, 112}}},                             \
+    .tunable_count = DW_TUNABLES,                                                                  \
+    .stages = {LAP_ROW_STAGE_KERNEL("dwconv_g", depthwise_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,  \
+                                    LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_OUT2, LAP_ROLE_SCRATCH,  \
+                                    LAP_ROLE_N, LAP_ROLE_FLAGS)},                                  \
+    .stage_count = 1, .accepts = depthwise_accepts, .defaults = depthwise_defaults,                \
+    .valid = depthwise_valid, .packed_bytes = depthwise_packed_bytes,                              \
+    .scratch_bytes = depthwise_scratch_bytes, .scratch_zeroed = true
+
+const lap_kernel_row lap_row_dwconv_g = {
+    .id = "dwconv_g",
+    .about = "strips of a row from registers, 16 bytes of channels a work-item",
+    .pack = depthwise_pack,
+    DW_COMMON,
+};
+
+const lap_kernel_row lap_row_dwconv_pool_g = {
+    .id = "dwconv_pool_g",
+    .about = "dwconv_g, and the means of its channels",
+    .fusion = LAP_FUSE_POOL,
+    .pack_fused = depthwise_pack_fused,
+    DW_COMMON,
+};
+
+/* ---- squeeze and excitation ------------------------------------------------------------------ */
+
+enum { GROUP, LANES, SPLIT, EX_TUNABLES };
+
+static bool excite_valid(const lap_case *c) {
+    const int *v = c->params.value;
+    for (int i = 0; i < EX_TUNABLES; i++)
+        if (v[i] <= 0) return false;
+    int vector = vector_of(c);
+    if (v[GROUP] % v[LANES] || v[SPLIT] > c->partner->out.cs / vector) return false;
+    uint64_t sums = (uint64_t)(v[GROUP] * vector), shared = (uint64_t)(c->op->out.c * v[LANES]);
+    uint64_t floats = (uint64_t)(c->op->in.cs + c->op->out.c) + (sums > shared ? sums : shared);
+    return lap_row_group_fits(c->device, (uint64_t)v[GROUP], floats * sizeof(float));
+}
+
+/* Few images: several groups each, so that reading the second layer's weights is shared. */
+static void excite_defaults(const lap_case *c, lap_params *params) {
+    int outs = c->partner->out.cs / vector_of(c);
+    int split = c->n * 4 <= units_of(c) ? 4 : c->n * 2 <= units_of(c) ? 2 : 1;
+    while (split > 1 && outs / split < 8)
+        split /= 2;
+    *params = (lap_params){.value = {[GROUP] = 256, [LANES] = 32, [SPLIT] = split}};
+}
+
+static bool excite_accepts(const lap_case *c) {
+    if (!lap_row_is_gpu(c->device) || !lap_row_accepts_plain(c)) return false;
+    if (c->op->in.cs % vector_of(c) || c->partner->out.cs % vector_of(c)) return false;
+    lap_case trial = *c;
+    excite_defaults(c, &trial.params);
+    return excite_valid(&trial);
+}
+
+static bool excite_grid(const lap_case *c, lap_grid *grid) {
+    return grid_of(c, (uint64_t)c->params.value[SPLIT], (uint64_t)c->params.value[GROUP], grid);
+}
+
+static size_t excite_packed_bytes(const lap_case *c) {
+    return lap_pack_ks_cs_bytes(c->op, c->precision) +
+           (size_t)c->op->out.c * (size_t)c->partner->out.cs * lap_element_bytes(c->precision);
+}
+
+/* [KS][CS], then the second layer as [K][KS2]. */
+static void excite_pack(const lap_case *c, const lap_op_weights *weights,
+                        const lap_op_weights *partner, void *out) {
+    size_t depth = (size_t)c->op->out.c, cs = (size_t)c->partner->out.cs;
+    lap_pack_ks_cs(c->op, c->precision, weights->w, out);
+    char *to = (char *)out + lap_pack_ks_cs_bytes(c->op, c->precision);
+    for (size_t k = 0; k < depth; k++)
+        for (size_t i = 0; i < cs; i++)
+            lap_element_put(c->precision, to, k * cs + i,
+                            i < (size_t)c->partner->out.c ? partner->w[i * depth + k] : 0.0f);
+}
+
+const lap_kernel_row lap_row_excite_g = {
+    .id = "excite_g",
+    .about = "both small layers of an image in one group",
+    .kind = LAP_OP_CONV,
+    .fusion = LAP_FUSE_EXCITE,
+    .precisions = LAP_ROW_PLAIN,
+    .smooth = true,
+    .tunables = {[GROUP] = {"GROUP", 3, {128, 256, 512}},
+                 [LANES] = {"LANES", 3, {8, 16, 32}},
+                 [SPLIT] = {"SPLIT", 4, {1, 2, 4, 8}}},
+    .tunable_count = EX_TUNABLES,
+    .stages = {LAP_ROW_STAGE_KERNEL("excite_g", excite_grid, 6, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+                                    LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_N, LAP_ROLE_FLAGS)},
+    .stage_count = 1,
+    .accepts = excite_accepts,
+    .defaults = excite_defaults,
+    .valid = excite_valid,
+    .packed_bytes = excite_packed_bytes,
+    .pack_fused = excite_pack,
+};
+
+/* ---- few input channels ---------------------------------------------------------------------- */
+
+enum { FEW_TQ, FEW_GROUP, FEW_TUNABLES };
+
+static uint64_t few_weight_bytes(const lap_case *c) {
+    const lap_op *op = c->op;
+    return (uint64_t)(op->r * op->s * op->in.c * op->out.cs) * sizeof(float);
+}
+
+static bool few_valid(const lap_case *c) {
+    const int *v = c->params.value;
+    return v[FEW_TQ] >= 1 && v[FEW_TQ] <= 8 && v[FEW_GROUP] >= 1 &&
+           lap_row_group_fits(c->device, (uint64_t)v[FEW_GROUP], few_weight_bytes(c));
+}
+
+static void few_defaults(const lap_case *c, lap_params *params) {
+    uint64_t pixels = c->n * (uint64_t)c->op->out.h * (uint64_t)c->op->out.w;
+    bool little = pixels * (uint64_t)c->op->out.cs < units_of(c) * 16384;
+    *params = (lap_params){.value = {[FEW_TQ] = little ? 2 : 4, [FEW_GROUP] = 128}};
+}
+
+static bool few_accepts(const lap_case *c) {
+    const lap_op *op = c->op;
+    if (!lap_row_is_gpu(c->device) || !lap_row_accepts_plain(c)) return false;
+    if (op->in.cs != 4 || op->out.cs % 8 || op->residual >= 0 || op->r * op->s > 25) return false;
+    lap_case trial = *c;
+    few_defaults(c, &trial.params);
+    return few_valid(&trial);
+}
+
+static bool few_grid(const lap_case *c, lap_grid *grid) {
+    const lap_op *op = c->op;
+    uint64_t strips = lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)c->params.value[FEW_TQ]);
+    uint64_t items = strips * (uint64_t)op->out.h * (uint64_t)(op->out.cs / 8);
+    uint64_t group = (uint64_t)c->params.value[FEW_GROUP];
+    return grid_of(c, lap_row_ceil_div(items, group), group, grid);
+}
+
+static size_t few_packed_bytes(const lap_case *c) {
+    return (size_t)few_weight_bytes(c);
+}
+
+/* [R][S][C][KS], floats whatever is stored. */
+static void few_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
+    size_t taps = (size_t)c->op->r * (size_t)c->op->s, ks = (size_t)c->op->out.cs;
+    size_t c_count = (size_t)c->op->in.c;
+    float *to = out;
+    for (size_t i = 0; i < taps * c_count * ks; i++) {
+        size_t k = i % ks, channel = i / ks % c_count, tap = i / ks / c_count;
+        bool real = k < (size_t)c->op->out.c;
+        to[i] =
+            real ? rounded(c->precision, weights->w[(k * c_count + channel) * taps + tap]) : 0.0f;
+    }
+}
+
+const lap_kernel_row lap_row_conv_few_g = {
+    .id = "conv_few_g",
+    .about = "few input channels: strips of a row, 8 output channels a work-item",
+    .kind = LAP_OP_CONV,
+    .precisions = LAP_ROW_PLAIN,
+    .smooth = true,
+    .tunables = {[FEW_TQ] = {"TQ", 4, {1, 2, 4, 8}}, [FEW_GROUP] = {"GROUP", 3, {64, 128, 256}}},
+    .tunable_count = FEW_TUNABLES,
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_few_g", few_grid, 6, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+                                    LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_N, LAP_ROLE_FLAGS)},
+    .stage_count = 1,
+    .accepts = few_accepts,
+    .defaults = few_defaults,
+    .valid = few_valid,
+    .packed_bytes = few_packed_bytes,
+    .pack = few_pack,
+};
