@@ -8,7 +8,8 @@ die() { say "$0: $*"; exit 1; }
 
 # Debian and Ubuntu package names. Everywhere else they are named and left to the user.
 base_packages=(gcc libc6-dev cmake make pkg-config ocl-icd-opencl-dev opencl-c-headers libclblast-dev
-  libiniparser-dev libjansson-dev libsmartcols-dev libjs-chart.js)
+  libiniparser-dev libjansson-dev libsmartcols-dev libjs-chart.js
+  libsqlite3-dev)
 test_packages=(libcmocka-dev)
 # Checkers that the tests use when they are there; a missing one is a skipped test that says so.
 checker_packages=(clang-15 intel-opencl-icd oclgrind clang-format-14 git chromium python3)

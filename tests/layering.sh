@@ -50,9 +50,10 @@ allowed() {
     measure) echo "base net device kernel plan ref check measure" ;;
     report) echo "base net device kernel plan ref check measure report" ;;
     compare) echo "base measure report compare" ;;
+    history) echo "base measure report compare history" ;;
     page) echo "base measure report compare page" ;;
     tune) echo "base net device kernel plan ref check measure tune" ;;
-    app) echo "base net device kernel plan ref check measure report compare page tune app" ;;
+    app) echo "base net device kernel plan ref check measure report compare page history tune app" ;;
     *) echo "" ;;
     esac
 }
@@ -175,6 +176,9 @@ self_test() {
     plant src/compare/a.h '#include "page/page.h"' 1
     plant src/page/a.h '#include "compare/compare.h"' 0
     plant src/page/a.h '#include "plan/plan.h"' 1
+    plant src/history/a.h '#include "compare/load.h"' 0
+    plant src/history/a.h '#include "page/page.h"' 1
+    plant src/app/a.h '#include "history/history.h"' 0
     plant src/other/a.h 'int x;' 1
     plant backends/x/a.c 'const char *s = "conv_direct";' 1
     plant backends/x/a.c 'int maxpool;' 1

@@ -26,7 +26,7 @@ static void job_free(job *j) {
 static lap_status load_all(job *j, lap_error *err) {
     const lap_compare_command *c = j->command;
     if (c->baseline && lap_inputs_is_file(c->baseline)) {
-        LAP_TRY(lap_inputs_add(&j->inputs, c->baseline, err));
+        LAP_TRY(lap_inputs_add_baseline(&j->inputs, c->baseline, err));
         j->options.baseline_document = j->inputs.documents[0];
         if (!c->axis_given) j->options.axis = LAP_BY_FILE;
     } else {
@@ -128,7 +128,8 @@ int cmd_compare(int argc, char **argv) {
         lap_text_free(&text);
         return LAP_EXIT_OK;
     }
-    job j = {.command = &command, .options = command.options};
+    job j = {
+        .command = &command, .options = command.options, .inputs = {.database = command.database}};
     int status;
     if (carry_out(&j, &err) != LAP_OK) {
         status = lap_app_complain(&err);

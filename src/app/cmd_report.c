@@ -15,13 +15,14 @@ static const char usage[] =
     "Makes one self-contained page of result files (`warmlap run --json FILE`, also\n"
     "with --layers; `warmlap spans --json FILE`) from any number of machines: tables,\n"
     "charts, environment, configuration. The page loads nothing and sends nothing.\n"
-    "- is standard input.\n"
+    "- is standard input, history:QUERY what matches in the history.\n"
     "\n"
     "  --output FILE        the page (-o FILE; default report.html); - is standard\n"
     "                       output\n"
     "  --baseline SEL|FILE  speeds are relative to this row, or to the rows of this\n"
     "                       file; default the fastest of each case\n"
     "  --title TEXT         the page's title\n"
+    "  --database FILE      the history that history:QUERY means (`warmlap history`)\n"
     "  --no-charts          tables only: a small page without Chart.js\n"
     "  --force              overwrite a file that exists already\n"
     "  --help               print this help\n"
@@ -30,7 +31,7 @@ static const char usage[] =
     "page that cannot be written.\n";
 
 typedef struct options {
-    const char *output, *baseline, *title;
+    const char *output, *baseline, *title, *database;
     bool no_charts, force, help;
     char **files;
     int file_count;
@@ -38,13 +39,12 @@ typedef struct options {
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-static const struct option table[] = {{"output", required_argument, NULL, 'o'},
-                                      {"baseline", required_argument, NULL, 'b'},
-                                      {"title", required_argument, NULL, 't'},
-                                      {"no-charts", no_argument, NULL, 'n'},
-                                      {"force", no_argument, NULL, 'f'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {NULL, 0, NULL, 0}};
+static const struct option table[] = {
+    {"output", required_argument, NULL, 'o'}, {"baseline", required_argument, NULL, 'b'},
+    {"title", required_argument, NULL, 't'},  {"database", required_argument, NULL, 'd'},
+
+    {"no-charts", no_argument, NULL, 'n'},    {"force", no_argument, NULL, 'f'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
 
 static lap_status usage_error(int answer, const char *word, lap_error *err) {
     enum { OPTIONS = sizeof table / sizeof *table - 1 };
@@ -81,6 +81,8 @@ static lap_status apply(int answer, const char *value, options *to, lap_error *e
         return not_empty("--baseline", value, &to->baseline, err);
     case 't':
         return not_empty("--title", value, &to->title, err);
+    case 'd':
+        return not_empty("--database", value, &to->database, err);
     case 'n':
         to->no_charts = true;
         return LAP_OK;
@@ -126,10 +128,7 @@ static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
 static lap_status load_all(const options *o, lap_inputs *inputs, lap_compare_options *how,
                            lap_error *err) {
     if (o->baseline && lap_inputs_is_file(o->baseline)) {
-        LAP_TRY(lap_inputs_add(inputs, o->baseline, err));
-        if (inputs->count == 0)
-            return LAP_FAIL(err, LAP_E_CONFIG, "--baseline %s: has no rows to compare with",
-                            o->baseline);
+        LAP_TRY(lap_inputs_add_baseline(inputs, o->baseline, err));
         how->baseline_document = inputs->documents[0];
         how->axis = LAP_BY_FILE;
     } else {
@@ -161,7 +160,7 @@ static lap_status render(const options *o, const lap_inputs *inputs, const lap_c
 }
 
 static lap_status carry_out(const options *o, lap_error *err) {
-    lap_inputs inputs = {.report = true};
+    lap_inputs inputs = {.report = true, .database = o->database};
     lap_compare_options how = {.margin = 0.01};
     LAP_TRY(lap_output_check(o->output, o->force, err));
     lap_status status = load_all(o, &inputs, &how, err);

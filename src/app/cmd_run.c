@@ -98,14 +98,17 @@ static lap_status check_inputs(const lap_job *j, lap_error *err) {
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-/* A run that is taken up again keeps its date, and says when that was. */
+/* A run that is taken up again keeps its id and date, and says when that was. */
 static void begin_documents(lap_job *j) {
     lap_documents *d = &j->documents;
     const lap_document *before = j->options->resumed;
     d->config = j->config;
     lap_host_info_read("", &d->host);
     lap_report_time(d->started);
+    lap_report_run_id(d->run_id);
     if (!before) return;
+    const char *id = json_string_value(json_object_get(before->json, "run_id"));
+    if (id) snprintf(d->run_id, sizeof d->run_id, "%.39s", id);
     d->resuming = strcmp(j->config->output.json, before->path) == 0;
     json_t *list = json_object_get(before->json, "resumed");
     for (size_t i = 0; i < json_array_size(list) && d->resumed_count + 1 < LAP_RESUMED_MOST; i++) {

@@ -25,6 +25,7 @@ int cmd_tune(int argc, char **argv);
 int cmd_weights(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_history(int argc, char **argv);
 int cmd_spans(int argc, char **argv);
 int cmd_pitfalls(int argc, char **argv);
 

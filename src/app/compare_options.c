@@ -14,6 +14,7 @@ enum option_id {
     OPT_COLUMNS,
     OPT_OUTPUT,
     OPT_FORCE,
+    OPT_DATABASE,
     OPT_CLOCK,
     OPT_MARGIN,
     OPT_FAIL_IF_SLOWER,
@@ -39,6 +40,7 @@ static const option_row rows[] = {
     {"fail-if-slower", "PERCENT", "exit 5 if a row is slower than the baseline by more than this",
      OPT_FAIL_IF_SLOWER},
     {"require-verified", NULL, "exit 4 if a row was not verified", OPT_REQUIRE_VERIFIED},
+    {"database", "FILE", "the history that history:QUERY means", OPT_DATABASE},
     {"help", NULL, "print this help", OPT_HELP},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -130,6 +132,10 @@ static lap_status apply(int id, const char *value, lap_compare_command *out, lap
         return LAP_OK;
     case OPT_OUTPUT:
         out->output = value;
+        return LAP_OK;
+    case OPT_DATABASE:
+        if (!*value) return LAP_FAIL(err, LAP_E_CONFIG, "--database: an empty argument");
+        out->database = value;
         return LAP_OK;
     case OPT_FORCE:
         out->force = true;

@@ -23,8 +23,9 @@ typedef struct lap_compare_command {
     const char *baseline; /* selector or file; NULL */
     bool axis_given;      /* --by */
     lap_compare_format format;
-    const char *columns; /* NULL: the format's own */
-    const char *output;  /* "-" is standard output */
+    const char *database; /* that history:QUERY means; NULL: the user's */
+    const char *columns;  /* NULL: the format's own */
+    const char *output;   /* "-" is standard output */
     bool force;
     lap_compare_options options; /* baseline and baseline_document are not set */
 } lap_compare_command;

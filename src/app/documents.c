@@ -43,6 +43,7 @@ static lap_status fill(const lap_documents *d, const lap_row *rows, size_t count
                              .setting_count = lap_config_settings(d->config, p->settings),
                              .libraries = p->libraries,
                              .library_count = d->library_count,
+                             .run_id = d->run_id,
                              .started = d->started,
                              .resumed = d->resumed,
                              .resumed_count = d->resumed_count,

@@ -12,7 +12,7 @@ enum { LAP_DOCUMENTS = 3, LAP_LIBRARIES_MOST = 16, LAP_RESUMED_MOST = 64 };
 typedef struct lap_documents {
     const lap_config *config;
     lap_host_info host;
-    char started[32];
+    char started[32], run_id[40];
     char resumed[LAP_RESUMED_MOST][32];
     size_t resumed_count;
     char names[LAP_LIBRARIES_MOST][64], versions[LAP_LIBRARIES_MOST][256];

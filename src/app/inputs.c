@@ -1,7 +1,9 @@
 /* Result documents named on a command line (see inputs.h). */
 #include "app/inputs.h"
+#include "history/history.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +46,68 @@ static lap_status add_text(lap_inputs *in, const char *name, const lap_text *tex
     return add_document(in, name, root, err);
 }
 
+/* ---- from the history ----------------------------------------------------------------------- */
+
+static const char history_prefix[] = "history:";
+
+/* The document's rows that match, and no others. */
+static lap_status keep_rows(json_t *root, const lap_history_paper *paper, lap_error *err) {
+    json_t *rows = json_object_get(root, "rows"), *kept = json_array();
+    for (size_t i = 0; kept && i < paper->row_count; i++)
+        json_array_append(kept, json_array_get(rows, (size_t)paper->rows[i]));
+    if (!kept || json_array_size(kept) != paper->row_count) {
+        json_decref(kept);
+        return LAP_FAIL(err, LAP_E_FORMAT, "history: run %.8s has other rows than were added",
+                        paper->run_id);
+    }
+    json_object_set_new(root, "rows", kept);
+    return LAP_OK;
+}
+
+static lap_status take_paper(void *context, const lap_history_paper *paper, lap_error *err) {
+    lap_inputs *in = context;
+    char name[32];
+    json_t *root;
+    snprintf(name, sizeof name, "%s%.8s", history_prefix, paper->run_id);
+    LAP_TRY(lap_source_json(name, paper->text, paper->length, &root, err));
+    lap_status status = paper->every_row ? LAP_OK : keep_rows(root, paper, err);
+    if (status == LAP_OK) return add_document(in, name, root, err);
+    json_decref(root);
+    return status;
+}
+
+static lap_status add_matching(lap_inputs *in, const char *text, lap_error *err) {
+    char *path;
+    lap_query query;
+    lap_history *history = NULL;
+    size_t before = in->count;
+    LAP_TRY(lap_query_parse(text, &query, err));
+    lap_status status = lap_history_path(in->database, &path, err);
+    if (status == LAP_OK) {
+        status = lap_history_open(path, LAP_HISTORY_READ, &history, err);
+        free(path);
+    }
+    if (status == LAP_OK) status = lap_history_papers(history, &query, take_paper, in, err);
+    lap_history_close(history);
+    lap_query_free(&query);
+    if (status == LAP_OK && in->count == before)
+        status = LAP_FAIL(err, LAP_E_CONFIG, "%s%.100s: nothing matches", history_prefix, text);
+    return status;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+lap_status lap_inputs_add_baseline(lap_inputs *in, const char *path, lap_error *err) {
+    LAP_TRY(lap_inputs_add(in, path, err));
+    if (in->count == 1) return LAP_OK;
+    return LAP_FAIL(err, LAP_E_CONFIG,
+                    "--baseline %.100s: %zu documents with rows to compare with; expected one%s",
+                    path, in->count, in->count > 1 ? " (add latest or run=ID to the query)" : "");
+}
+
 lap_status lap_inputs_add(lap_inputs *in, const char *path, lap_error *err) {
+    if (strncmp(path, history_prefix, strlen(history_prefix)) == 0)
+        return add_matching(in, path + strlen(history_prefix), err);
     lap_text text = {0};
     lap_status status = lap_source_read(path, &text, err);
     if (status == LAP_OK) status = add_text(in, path, &text, err);
@@ -67,6 +130,7 @@ bool lap_inputs_is_file(const char *baseline) {
     size_t n = strlen(baseline);
     /* A folder that happens to be called cuda is none. */
     bool exists = stat(baseline, &info) == 0 && !S_ISDIR(info.st_mode);
-    return strcmp(baseline, "-") == 0 || exists || strchr(baseline, '/') ||
-           (n > 5 && strcmp(baseline + n - 5, ".json") == 0);
+    return strcmp(baseline, "-") == 0 ||
+           strncmp(baseline, history_prefix, strlen(history_prefix)) == 0 || exists ||
+           strchr(baseline, '/') || (n > 5 && strcmp(baseline + n - 5, ".json") == 0);
 }

@@ -6,17 +6,23 @@
 #include "page/spans.h"
 
 typedef struct lap_inputs {
-    bool report; /* documents whole, and those of spans as well */
+    const char *database; /* that history:QUERY means; NULL: the user's */
+    bool report;          /* documents whole, and those of spans as well */
     lap_document **documents;
     size_t count;
     lap_spans_document **spans;
     size_t spans_count;
 } lap_inputs;
 
-/* Add the document at path; "-" is standard input. Without report, a document of another kind than
+/* Add the document at path; "-" is standard input; "history:QUERY" adds every document of the
+ * history that matches, with the rows that match. Without report, a document of another kind than
  * a run's is refused by name. */
 lap_status lap_inputs_add(lap_inputs *inputs, const char *path, lap_error *err);
 void lap_inputs_free(lap_inputs *inputs);
+
+/* The one document of a baseline; LAP_E_CONFIG when path gives none or several. First of all
+ * inputs. */
+lap_status lap_inputs_add_baseline(lap_inputs *inputs, const char *path, lap_error *err);
 
 /* Does --baseline mean a file? It does when there is one of that name, or when it looks like
  * nothing else. */

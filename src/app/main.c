@@ -26,6 +26,7 @@ static const command commands[] = {
     {"weights", cmd_weights, "write the synthetic weights as a safetensors file"},
     {"compare", cmd_compare, "result files side by side: which is faster, how surely; a gate"},
     {"report", cmd_report, "result files as one HTML page with charts, to keep or to mail"},
+    {"history", cmd_history, "result files kept in a database, shown and followed over time"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

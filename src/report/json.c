@@ -496,6 +496,7 @@ lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *e
     builder b = {false};
     json_t *document = lap_json_head(&b, report, LAP_SCHEMA), *rows = json_array();
     double origin = first_reading(report);
+    set_text(&b, document, "run_id", report->run_id && report->run_id[0] ? report->run_id : NULL);
     set(&b, document, "devices", devices_value(&b, report));
     for (size_t i = 0; i < report->row_count; i++)
         push(&b, rows, row_value(&b, &report->rows[i], report->samples, origin));

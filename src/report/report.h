@@ -28,6 +28,7 @@ typedef struct lap_report {
     size_t setting_count;
     const lap_report_library *libraries;
     size_t library_count;
+    const char *run_id;        /* from lap_report_run_id; NULL or "": unknown */
     const char *started;       /* from lap_report_time */
     const char (*resumed)[32]; /* when the run was taken up again */
     size_t resumed_count;
@@ -41,6 +42,8 @@ typedef struct lap_report {
 
 /* Now, as "2026-03-01T12:00:00Z". */
 void lap_report_time(char out[32]);
+/* A new random UUID: what tells the runs of all machines apart. */
+void lap_report_run_id(char out[40]);
 
 /* The result file, ending with a newline. Schema: docs/RESULTS.md. */
 lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *err);

@@ -14,7 +14,7 @@
 static const struct {
     const char *object, *keys;
 } schema[] = {
-    {"", "schema tool host config rows ; started devices resumed finished sets fleet"},
+    {"", "schema tool host config rows ; started devices resumed finished run_id sets fleet"},
     {"tool", "name version libraries"},
     {"host", "cpu os kernel ; cores memory_bytes"},
     {"config", "run network latency throughput verify output"},

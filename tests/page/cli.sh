@@ -70,7 +70,7 @@ says err 'warmlap-pitfalls/1'
 printf '{"schema":"warmlap-spans/1","rows":[]}' > spans.json
 expect 0 spans.json -o spans.html
 expect 2 spans.json --baseline spans.json -o x.html
-says err 'no rows'
+says err 'expected one'
 printf '{"schema":"warmlap/1","rows":[{"status":"ok","layers":[{"name":1}]}]}' > wrong.json
 expect 2 wrong.json -o x.html
 says err 'rows[0].layers[0].name'

@@ -1,0 +1,132 @@
+#!/bin/sh
+# `warmlap history` from a shell, and history: as an input of compare and report. Needs no device.
+# Usage: cli.sh WARMLAP JSON_CHECK RESULTS FOLDER (made anew)
+set -u
+warmlap=$1 check=$2 data=$3 dir=$4
+rm -rf "$dir" && mkdir -p "$dir" && cd "$dir" || exit 1
+XDG_DATA_HOME=$dir/data
+export XDG_DATA_HOME
+cp "$data"/h200-fp32.json "$data"/h200-survey.json "$data"/h200-fp16.json .
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# expect STATUS COMMAND ARGUMENT...: streams in out and err.
+expect() {
+  wanted=$1
+  shift
+  "$warmlap" "$@" > out 2> err
+  got=$?
+  [ "$got" = "$wanted" ] || { fail "exit $got, expected $wanted: $*"; sed 's/^/  | /' err; }
+}
+
+says() { # says FILE TEXT: a fixed string
+  grep -qF -- "$2" "$1" || { fail "$1 does not say '$2'"; sed 's/^/  | /' "$1"; }
+}
+
+lines() { # lines FILE NUMBER
+  [ "$(wc -l < "$1")" = "$2" ] || { fail "$1 has not $2 lines"; sed 's/^/  | /' "$1"; }
+}
+
+# ---- usage ---------------------------------------------------------------------------------------
+expect 0 history --help
+[ "$(awk 'length > 80' out | wc -l)" = 0 ] || fail "help is wider than 80 columns"
+expect 0 history show --help
+expect 2 history
+expect 2 history lsit
+says err 'did you mean list'
+expect 2 history list --metric fps
+says err 'unknown here'
+expect 2 history trend --metric speed
+says err 'throughput'
+expect 2 history list a b
+expect 2 history add
+expect 2 history export
+expect 2 history list
+says err 'no history yet'
+[ -e "$XDG_DATA_HOME" ] && fail "reading made a folder"
+
+# ---- adding and showing --------------------------------------------------------------------------
+expect 0 history add h200-fp32.json h200-survey.json
+says out 'added'
+[ -s "$XDG_DATA_HOME/warmlap/history.sqlite" ] || fail "not where XDG_DATA_HOME says"
+expect 0 history add h200-fp32.json
+says out 'was there already'
+expect 2 history add h200-fp16.json nosuch.json
+says out 'h200-fp16.json  added'
+says err 'nosuch.json'
+expect 0 history list
+lines out 4
+expect 0 history list --format json
+[ "$("$check" out 0.rows)" = 4 ] 2>/dev/null || grep -q '"rows": 4' out || fail "rows of the first run"
+expect 0 history show batch=1,precision=fp32 --device H200 --format csv
+lines out 5
+expect 0 history show --metric throughput latest
+says out '8908 @ 16'
+grep -q 'Latency' out && fail "--metric shows other metrics"
+expect 0 history trend batch=1,precision=fp32,route=cuda
+says out 'same'
+expect 0 history trend --metric fps --format json
+says out '"verdict": "same"'
+expect 2 history show device=nosuch
+says err 'nothing matches'
+expect 0 history export latest -o copy.json
+cmp -s copy.json h200-survey.json || fail "the exported document differs"
+expect 2 history export all
+says err 'more than one'
+
+# ---- as an input ---------------------------------------------------------------------------------
+expect 0 compare history:batch=1,precision=fp32,route=cuda:0 --format csv
+lines out 3
+expect 0 compare h200-survey.json --baseline history:batch=1,precision=fp32,route=cuda,last=1 \
+  --fail-if-slower 5 --format csv
+expect 2 compare h200-fp32.json --baseline history:all
+says err 'expected one'
+expect 2 compare history:device=nosuch
+says err 'nothing matches'
+expect 2 compare history:devcie=x
+says err 'did you mean device'
+expect 0 report history:all -o report.html
+says report.html 'history:'
+expect 2 compare history:all --database nosuch.sqlite
+says err 'nosuch.sqlite'
+cp "$XDG_DATA_HOME/warmlap/history.sqlite" other.sqlite
+expect 0 compare history:latest --database other.sqlite
+
+# ---- several writers at once ---------------------------------------------------------------------
+for writer in 1 2 3 4; do
+  mkdir w$writer
+  for n in 1 2 3 4 5 6 7 8; do
+    printf '{"schema":"warmlap/1","run_id":"writer-%s-%s","started":"2026-01-01T00:00:00Z","rows":[]}' \
+      "$writer" "$n" > w$writer/$n.json
+  done
+  # The same document from all of them, too.
+  printf '{"schema":"warmlap/1","run_id":"writer-all","started":"2026-01-01T00:00:00Z","rows":[]}' > w$writer/all.json
+done
+for writer in 1 2 3 4; do
+  "$warmlap" history add --database many.sqlite w$writer/*.json > w$writer/out 2> w$writer/err &
+done
+wait
+cat w?/err > err
+[ -s err ] && { fail "a writer failed"; sed 's/^/  | /' err; }
+expect 0 history list --database many.sqlite --format csv
+lines out 34
+[ "$(cat w?/out | grep -c 'writer-a.*added')" = 1 ] || fail "the document of all was not added once"
+
+# ---- a disk that is full -------------------------------------------------------------------------
+mkdir small
+if unshare -m sh -c 'mount -t tmpfs -o size=100k none small' 2> /dev/null; then
+  unshare -m sh -c "mount -t tmpfs -o size=100k none small
+    '$warmlap' history add --database small/h.sqlite h200-survey.json > out 2> err
+    [ \$? = 2 ] && '$warmlap' history add --database small/h.sqlite w1/1.json > out2 2> err2" ||
+    { fail "a full disk"; sed 's/^/  | /' err err2; }
+  says err 'disk is full'
+else
+  echo "left out: no small file system can be mounted here"
+fi
+
+[ "$failures" = 0 ] && echo "all as expected"
+exit "$failures"
