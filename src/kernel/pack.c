@@ -95,8 +95,7 @@ static const double winograd4[6][3] = {{1, 0, 0},
                                        {1.0 / 6, -ROOT_TWO / 6, 1.0 / 3},
                                        {0, 0, 1}};
 
-/* G g G^T of one 3x3 window, in double, rounded once. */
-static void winograd_window(const float *g, int edge, float *u) {
+void lap_winograd_window(const float *g, int edge, float *u) {
     const double(*matrix)[3] = edge == 4 ? winograd2 : winograd4;
     double half[6][3];
     for (int i = 0; i < edge; i++)
@@ -118,7 +117,8 @@ void lap_pack_winograd(const lap_op *op, const lap_op_weights *weights, int bloc
     for (size_t k = 0; k < end; k++)
         for (size_t channel = 0; channel < c_count; channel++) {
             float u[36] = {0};
-            if (k < k_count) winograd_window(weights->w + (k * c_count + channel) * 9, m + 2, u);
+            if (k < k_count)
+                lap_winograd_window(weights->w + (k * c_count + channel) * 9, m + 2, u);
             for (size_t point = 0; point < points; point++)
                 packed[((k / width * points + point) * c_count + channel) * width + k % width] =
                     u[point];

@@ -31,6 +31,24 @@ void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple
                 out[(tap * (size_t)op->in.cs + c) * row + k] = w[(k * c_count + c) * taps + tap];
 }
 
+size_t lap_pack_winograd_g_bytes(const lap_op *op, size_t width) {
+    return 16 * (size_t)op->in.cs * round_up((size_t)op->out.cs, width) * sizeof(float);
+}
+
+void lap_pack_winograd_g(const lap_op *op, size_t slice, size_t width, const float *w, float *out) {
+    size_t c_count = (size_t)op->in.c, slices = (size_t)op->in.cs / slice;
+    memset(out, 0, lap_pack_winograd_g_bytes(op, width));
+    for (size_t k = 0; k < (size_t)op->out.c; k++)
+        for (size_t c = 0; c < c_count; c++) {
+            float u[16];
+            lap_winograd_window(w + (k * c_count + c) * 9, 4, u);
+            for (size_t p = 0; p < 16; p++) {
+                size_t row = ((k / width * slices + c / slice) * 16 + p) * slice + c % slice;
+                out[row * width + k % width] = u[p];
+            }
+        }
+}
+
 size_t lap_pack_rcs_k_bytes(const lap_op *op, size_t k_multiple) {
     size_t rows = taps_of(op) * (size_t)op->in.c;
     return rows * round_up((size_t)op->out.cs, k_multiple) * sizeof(float);

@@ -13,6 +13,11 @@ size_t lap_pack_depth_k_bytes(const lap_op *op, size_t depth_multiple, size_t k_
 void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple, const float *w,
                       float *out);
 
+/* 3x3 windows transformed for Winograd F(2x2): [K/width][CS/slice][16][slice][width], K (its
+ * stride) rounded up to width; slice divides CS. */
+size_t lap_pack_winograd_g_bytes(const lap_op *op, size_t width);
+void lap_pack_winograd_g(const lap_op *op, size_t slice, size_t width, const float *w, float *out);
+
 /* [K][C][R][S] to [R][C][S][K], K (its stride) rounded up to k_multiple. */
 size_t lap_pack_rcs_k_bytes(const lap_op *op, size_t k_multiple);
 void lap_pack_rcs_k(const lap_op *op, size_t k_multiple, const float *w, float *out);

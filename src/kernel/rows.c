@@ -21,6 +21,8 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_conv_mma,
     &lap_row_stem_g,
     &lap_row_excite_g,
+    &lap_row_conv_winograd_g,
+    &lap_row_conv_winograd_down_g,
     &lap_row_conv_igemm_ds,
     &lap_row_conv_igemm_scale,
     &lap_row_conv_igemm,

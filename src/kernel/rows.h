@@ -34,6 +34,9 @@ extern const lap_kernel_row lap_row_fc_v, lap_row_avgpool_fc_v;
 extern const lap_kernel_row lap_row_conv_winograd_v, lap_row_conv_winograd_down_v,
     lap_row_conv_winograd4_v, lap_row_conv_winograd4_down_v;
 
+/* rows_winograd_g.c: the same for GPUs, both languages. */
+extern const lap_kernel_row lap_row_conv_winograd_g, lap_row_conv_winograd_down_g;
+
 /* rows_gemm.c: through the device's GEMM library, OpenCL. */
 extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
 
@@ -113,6 +116,10 @@ void lap_pack_rsck(const lap_case *c, const lap_op_weights *weights, void *out);
 /* [K][C][R][S] to [K/block][R][S][C][block], zeros in output channels beyond K. Blocks cover the
  * output's channel stride. */
 void lap_pack_blocked(const lap_op *op, const lap_op_weights *weights, int block, void *out);
+
+/* G g G^T of a 3x3 window for Winograd F(m x m, 3x3), edge = m + 2 = 4 or 6: edge * edge values,
+ * made in double and rounded once. */
+void lap_winograd_window(const float *g, int edge, float *u);
 
 /* 3x3 windows transformed for Winograd F(m x m), m = 2 or 4: [K/block][(m+2)^2][C][block], zeros
  * beyond K. */

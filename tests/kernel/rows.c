@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "kernel/kernel.h"
+#include "kernel/pack_gpu.h"
 #include "kernel/rows.h"
 
 #include <math.h>
@@ -276,6 +277,55 @@ static void packers_place_each_weight(void **state) {
                 assert_true(packed[((4 + tap) * 3 + ch) * 4 + k] == 0.0f);
 }
 
+/* The GPU's Winograd row takes what fills the device and leaves the rest to the product. */
+static void winograd_needs_a_full_gpu(void **state) {
+    (void)state;
+    lap_op op = conv(64, 64, 56, 56, 64, 64, 3, 3);
+    lap_device_info gpu = device(LAP_DEVICE_GPU, "cu", 32);
+    gpu.units = 132;
+    gpu.local_optin_bytes = 232448;
+    gpu.cc_major = 9;
+    lap_case c = {.op = &op, .device = &gpu, .n = 256};
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_winograd_g");
+    assert_int_equal(c.params.value[1], 64);
+    lap_grid grid;
+    assert_true(lap_kernel_find("conv_winograd_g")->stages[0].grid(&c, &grid));
+    assert_int_equal(grid.groups[0], 256 * 28 * 28 / 16);
+    assert_int_equal(grid.local[0], 128);
+    assert_int_equal(grid.dynamic_local_bytes, 2 * 16 * 8 * (16 + 64) * 4);
+    c.n = 1;
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_igemm");
+    c.n = 256;
+    strcpy(gpu.language, "cl"); /* less local memory: narrower tiles, declared by the kernel */
+    gpu.local_bytes = 49152;
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_winograd_g");
+    assert_int_equal(c.params.value[1], 32);
+    assert_true(lap_kernel_find("conv_winograd_g")->stages[0].grid(&c, &grid));
+    assert_int_equal(grid.dynamic_local_bytes, 0);
+    gpu.cc_major = 0; /* another vendor's: 32 KiB, no cp.async */
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_winograd_g");
+    assert_int_equal(c.params.value[2], 4);
+    assert_int_equal(c.params.value[5], 0);
+}
+
+/* [K/2][C/4][16][4][2] of 3 channels (stride 4) and 3 outputs, every window all k + 1. */
+static void winograd_g_weights(void **state) {
+    (void)state;
+    static const double ones[4] = {1.0, 1.5, 0.5, 1.0};
+    float w[3 * 3 * 9], packed[2 * 16 * 4 * 2];
+    for (int i = 0; i < 3 * 3 * 9; i++)
+        w[i] = (float)(i / 27 + 1);
+    lap_op op = conv(3, 4, 4, 4, 3, 4, 3, 3);
+    assert_int_equal(lap_pack_winograd_g_bytes(&op, 2), sizeof packed);
+    memset(packed, 0xff, sizeof packed);
+    lap_pack_winograd_g(&op, 4, 2, w, packed);
+    for (int i = 0; i < 2 * 16 * 4 * 2; i++) {
+        int k = i / 128 * 2 + i % 2, p = i / 8 % 16, ch = i / 2 % 4;
+        double want = k < 3 && ch < 3 ? (k + 1) * ones[p / 4] * ones[p % 4] : 0.0;
+        assert_true((double)packed[i] == want);
+    }
+}
+
 /* G g G^T of a window that is 1 everywhere, and of single ones at a corner and in the middle. */
 static void winograd_weights(void **state) {
     (void)state;
@@ -340,6 +390,8 @@ int main(void) {
         cmocka_unit_test(defaults_valid_and_packers_exact),
         cmocka_unit_test(packers_place_each_weight),
         cmocka_unit_test(winograd_weights),
+        cmocka_unit_test(winograd_g_weights),
+        cmocka_unit_test(winograd_needs_a_full_gpu),
         cmocka_unit_test(winograd4_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

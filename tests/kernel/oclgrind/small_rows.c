@@ -244,6 +244,8 @@ static void run_all(rig *r, lap_device_type type, bool split) {
                           .partner = shapes[s].fusion ? &partner : NULL,
                           .device = &r->info,
                           .n = (uint64_t)shapes[s].n};
+            const char *only = getenv("LAP_TEST_ROW"); /* names that begin so */
+            if (only && strncmp(rows[i]->id, only, strlen(only)) != 0) continue;
             if (rows[i]->naive && type == LAP_DEVICE_GPU) continue; /* the same on both */
             if (!lap_kernel_can_run(rows[i], &c, true)) continue;
             rows[i]->defaults(&c, &c.params);
@@ -268,6 +270,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     r.info = list->devices[at];
+    r.info.units = 1; /* so that rows for full devices run */
     printf("device: %s\n", r.info.name);
     if (lap_device_open(&r.info, &r.device, &r.err) != LAP_OK ||
         lap_queue_new(r.device, &r.queue, &r.err) != LAP_OK)
