@@ -53,7 +53,8 @@ allowed() {
     history) echo "base measure report compare history" ;;
     page) echo "base measure report compare page" ;;
     tune) echo "base net device kernel plan ref check measure tune" ;;
-    app) echo "base net device kernel plan ref check measure report compare page history tune app" ;;
+    fleet) echo "base net device kernel plan ref check measure report fleet" ;;
+    app) echo "base net device kernel plan ref check measure report compare page history tune fleet app" ;;
     *) echo "" ;;
     esac
 }
@@ -86,6 +87,10 @@ check_src() {
     case $file in */src/device/registry.c) return ;; esac
     grep -E 'LAP_HAVE_(CUDA|OPENCL)|lap_(cuda|opencl)_ops' "$code" >"$hits" || :
     report "$file" "only src/device/registry.c knows which backends there are"
+    case $file in */src/fleet/mpi.c) ;; *)
+        grep -E '(^|[^A-Za-z0-9_])MPI_[A-Za-z_]+|#[ ]*include[ ]*[<"]mpi' "$code" >"$hits" || :
+        report "$file" "MPI outside src/fleet/mpi.c" ;;
+    esac
     strip "$file" 1 | grep -E '"(cuda|opencl)[:"]' >"$hits" || :
     report "$file" "only src/device/registry.c names a backend"
 }
@@ -179,6 +184,11 @@ self_test() {
     plant src/history/a.h '#include "compare/load.h"' 0
     plant src/history/a.h '#include "page/page.h"' 1
     plant src/app/a.h '#include "history/history.h"' 0
+    plant src/fleet/a.c 'MPI_Init(0, 0);' 1
+    plant src/app/a.c '#include <mpi.h>' 1
+    plant src/fleet/mpi.c '#include <mpi.h>' 0
+    plant src/fleet/a.c '#include "app/runner.h"' 1
+    plant src/app/a.c '#include "fleet/fleet.h"' 0
     plant src/other/a.h 'int x;' 1
     plant backends/x/a.c 'const char *s = "conv_direct";' 1
     plant backends/x/a.c 'int maxpool;' 1

@@ -1,8 +1,10 @@
 /* `warmlap run` and `warmlap verify`: plan the cases, work on each, render what came out. Results
  * go to standard output and the files asked for, everything else to standard error. */
 #include "app/commands.h"
+#include "app/run_fleet.h"
 #include "app/run_job.h"
 #include "app/run_sets.h"
+#include "fleet/fleet.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,11 +51,20 @@ static size_t add_cases(const lap_job *j) {
 lap_status lap_job_plan(lap_job *j, size_t *count, lap_error *err) {
     LAP_TRY(lap_device_enumerate(&j->list, err));
     LAP_TRY(lap_device_select(j->list, j->config->run.device, &j->chosen, &j->chosen_count, err));
+    if (j->fleet) { /* this rank's own, of those of its host */
+        j->chosen[0] = j->chosen[j->fleet->local_rank % j->chosen_count];
+        j->chosen_count = 1;
+    }
     size_t lone = *count = add_cases(j);
     bool concurrent = j->command == LAP_COMMAND_RUN && j->config->run.concurrent;
-    j->cases = calloc(concurrent ? 2 * lone : lone, sizeof *j->cases);
+    j->cases = calloc(concurrent || j->fleet ? 2 * lone : lone, sizeof *j->cases);
     if (!j->cases) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu rows", *count);
     add_cases(j);
+    for (size_t i = 0; j->fleet && i < lone; i++) {
+        j->cases[*count] = j->cases[i];
+        j->cases[*count].set = i + 1;
+        j->cases[(*count)++].alone = i;
+    }
     if (!concurrent) return LAP_OK;
     LAP_TRY(lap_app_add_sets(j->cases, lone, count, err));
     if (*count > lone) return LAP_OK;
@@ -120,6 +131,18 @@ static void begin_documents(lap_job *j) {
 }
 
 static lap_status carry_out(lap_job *j, int *exit_status, lap_error *err) {
+    bool fleet = j->command == LAP_COMMAND_RUN && lap_app_fleet_wanted(j->config);
+    if (j->options->resumed && (fleet || j->config->run.concurrent))
+        return LAP_FAIL(err, LAP_E_CONFIG,
+                        "--resume: rows at the same time cannot be taken up again one by one; "
+                        "expected a run without concurrent and without a fleet");
+    if (fleet) {
+        bool alone;
+        lap_status status = lap_app_run_fleet(j, check_inputs, &alone, exit_status, err);
+        if (status != LAP_OK && *exit_status == LAP_EXIT_OK)
+            *exit_status = lap_app_exit_status(status);
+        if (status != LAP_OK || !alone) return status;
+    }
     begin_documents(j);
     LAP_TRY(check_inputs(j, err));
     LAP_TRY(lap_job_run(j, err));

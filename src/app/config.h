@@ -56,6 +56,8 @@ typedef enum lap_order {
     LAP_ORDER_INTERLEAVED,
     LAP_ORDER_SEQUENTIAL
 } lap_order;
+/* Whether the processes of an MPI launcher are one fleet. */
+typedef enum lap_fleet_mode { LAP_FLEET_AUTO = 0, LAP_FLEET_YES, LAP_FLEET_NO } lap_fleet_mode;
 typedef enum lap_stop { LAP_STOP_FIXED = 0, LAP_STOP_RELATIVE_NOISE } lap_stop;
 
 /* A number of runs, or (seconds > 0) a time, or whatever is needed: count is then 0. */
@@ -82,6 +84,8 @@ typedef struct lap_config {
         bool concurrent;        /* also all devices at the same time */
         uint64_t rounds;        /* of rates alone and at the same time */
         double round_seconds;   /* of each timed part */
+        lap_fleet_mode fleet;
+        double fleet_timeout; /* seconds of silence after which a rank is left behind */
     } run;
     struct {
         lap_config_list model;         /* indices for lap_config_model */

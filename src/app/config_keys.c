@@ -13,6 +13,7 @@ static const char *const precisions[] = {"fp32", "fp32x3", "tf32", "fp16", "bf16
 static const char *const searches[] = {"doubling", "linear", "binary", "sweep", NULL};
 static const char *const caches[] = {"hot", "cold", NULL};
 static const char *const orders[] = {"auto", "interleaved", "sequential", NULL};
+static const char *const fleets[] = {"auto", "yes", "no", NULL};
 static const char *const stops[] = {"fixed", "relative_noise", NULL};
 static const char *const verify_modes[] = {"full", "quick", "off", NULL};
 _Static_assert(sizeof modes / sizeof *modes == LAP_RUN_MODE_COUNT + 1, "a word per lap_run_mode");
@@ -26,6 +27,7 @@ _Static_assert(LAP_SEARCH_DOUBLING == 0 && LAP_SEARCH_LINEAR == 1 && LAP_SEARCH_
 _Static_assert(sizeof(lap_kernels) == sizeof(unsigned) && sizeof(lap_search) == sizeof(unsigned) &&
                    sizeof(lap_verify_mode) == sizeof(unsigned) &&
                    sizeof(lap_order) == sizeof(unsigned) && sizeof(lap_stop) == sizeof(unsigned) &&
+                   sizeof(lap_fleet_mode) == sizeof(unsigned) &&
                    sizeof(lap_cache_mode) == sizeof(unsigned),
                "a CHOICE is stored as unsigned");
 
@@ -73,6 +75,17 @@ const lap_key lap_keys[] = {
     {"run", "round_seconds", LAP_KEY_REAL, FIELD(run.round_seconds), "0.5",
      "About how long each timed part of a round is; two batches at least.", .real_least = 0.001,
      .real_most = 3600},
+    {"run", "fleet", LAP_KEY_CHOICE, FIELD(run.fleet), "auto",
+     "auto: the processes that an MPI launcher started (mpirun -n 4 warmlap run ...) are one "
+     "fleet: "
+     "each takes a device of its host, all measure at the same time, rank 0 writes one result. "
+     "yes: "
+     "the same without looking for the launcher's variables. no: every process is on its own. See "
+     "docs/FLEETS.md.",
+     .choices = fleets},
+    {"run", "fleet_timeout", LAP_KEY_REAL, FIELD(run.fleet_timeout), "120",
+     "Seconds without a sign of life after which a rank of a fleet is left behind and named.",
+     .real_least = 1, .real_most = 86400},
     {"run", "telemetry", LAP_KEY_BOOL, FIELD(run.telemetry), "yes",
      "Read clocks, temperature and power while a row is timed, where the system tells them."},
     {"run", "prefer", LAP_KEY_ROWS, FIELD(run.prefer), "",

@@ -35,7 +35,10 @@ typedef struct paper {
 
 static lap_status fill(const lap_documents *d, const lap_row *rows, size_t count, paper *p,
                        lap_error *err) {
-    LAP_TRY(lap_sets_of_rows(rows, count, &p->sets, &p->set_count, err));
+    p->sets = NULL;
+    p->set_count = 0;
+    /* The sums of a fleet are not one rank's. */
+    if (!d->host_name) LAP_TRY(lap_sets_of_rows(rows, count, &p->sets, &p->set_count, err));
     for (size_t i = 0; i < d->library_count; i++)
         p->libraries[i] = (lap_report_library){d->names[i], d->versions[i]};
     p->report = (lap_report){.host = &d->host,
@@ -51,6 +54,8 @@ static lap_status fill(const lap_documents *d, const lap_row *rows, size_t count
                              .row_count = count,
                              .sets = p->sets,
                              .set_count = p->set_count,
+                             .host_name = d->host_name,
+                             .rank = d->rank,
                              .samples = d->config->output.samples};
     return LAP_OK;
 }
@@ -122,4 +127,15 @@ lap_status lap_documents_finish(lap_documents *d, const lap_row *rows, size_t co
     if (!taken) status = print_tables(d->config, &p.report, style, worst == LAP_OK ? err : NULL);
     lap_sets_free(p.sets, p.set_count);
     return worst != LAP_OK ? worst : status;
+}
+
+lap_status lap_documents_of_rank(lap_documents *d, const lap_row *rows, size_t count,
+                                 lap_text *json, lap_text *csv, lap_error *err) {
+    paper p;
+    LAP_TRY(fill(d, rows, count, &p, err));
+    lap_status worst = write_all(d, &p.report, err);
+    lap_status status = lap_report_json(&p.report, json, worst == LAP_OK ? err : NULL);
+    if (status == LAP_OK) status = lap_report_csv(&p.report, csv, worst == LAP_OK ? err : NULL);
+    lap_sets_free(p.sets, p.set_count);
+    return status != LAP_OK ? status : worst;
 }

@@ -17,6 +17,8 @@ typedef struct lap_documents {
     size_t resumed_count;
     char names[LAP_LIBRARIES_MOST][64], versions[LAP_LIBRARIES_MOST][256];
     size_t library_count;
+    const char *host_name; /* of a fleet's rank; NULL: no fleet */
+    size_t rank;
     bool resuming; /* the JSON file is the one that is taken up again: it may be replaced */
     lap_output_slot slots[LAP_DOCUMENTS];
 } lap_documents;
@@ -32,5 +34,9 @@ lap_status lap_documents_update(lap_documents *d, const lap_row *rows, size_t co
 /* All of them for good, and the tables on standard output unless a document goes there. */
 lap_status lap_documents_finish(lap_documents *d, const lap_row *rows, size_t count,
                                 const lap_style *style, lap_error *err);
+
+/* A fleet's rank: its own files for good, and no tables; json and csv get the same as text. */
+lap_status lap_documents_of_rank(lap_documents *d, const lap_row *rows, size_t count,
+                                 lap_text *json, lap_text *csv, lap_error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "app/supervise.h"
 #include "app/tune_cases.h"
 #include "device/build_cache.h"
+#include "fleet/fleet.h"
 #include "measure/row_pack.h"
 
 #include <stdio.h>
@@ -230,6 +231,7 @@ static void on_event(void *context, lap_runner_event event, const lap_run_case *
 static void on_step(void *context, const char *step) {
     lap_job *job = context;
     lap_app_beat();
+    if (job->fleet) lap_fleet_beat(job->fleet);
     if (step && job->link) lap_link_send(job->link, LAP_LINK_STEP, 0, step, strlen(step) + 1);
 }
 
@@ -237,6 +239,29 @@ static void on_step(void *context, const char *step) {
 static const char *logits_path(const lap_job *job) {
     const char *path = job->options->logits;
     return path && job->attempt > 0 && access(path, F_OK) == 0 ? NULL : path;
+}
+
+static const lap_team *join_part(void *context, size_t set, size_t part) {
+    (void)set; /* every rank asks for the same parts in the same order */
+    (void)part;
+    return lap_fleet_team(context);
+}
+
+/* Alone means alone on this host: its ranks take turns, hosts do not wait for each other. */
+static lap_status fleet_rows(lap_job *job, lap_runner *runner, batch *b, lap_error *err) {
+    const lap_team *team = lap_fleet_team(job->fleet);
+    lap_team_work work = {.interrupted = lap_app_interrupted};
+    for (size_t turn = 0; turn < team->turns; turn++) {
+        lap_status status = lap_team_meet(team, &work, false, err);
+        if (status == LAP_E_INTERRUPTED) {
+            team->leave(team->context);
+            lap_runner_cases(runner, b->cases, b->rows, b->lone); /* says so in every row */
+            return LAP_OK;
+        }
+        LAP_TRY(status);
+        if (turn == team->turn) lap_runner_cases(runner, b->cases, b->rows, b->lone);
+    }
+    return LAP_OK;
 }
 
 static lap_status work_on_rows(lap_job *job, lap_error *err) {
@@ -248,7 +273,13 @@ static lap_status work_on_rows(lap_job *job, lap_error *err) {
         status = lap_build_cache_open(NULL, 0, &cache, err);
     if (status == LAP_OK) status = gather(job, &b, err);
     if (status == LAP_OK) {
+        lap_runner_team others = {.context = job->fleet, .join = join_part};
+        if (job->fleet) {
+            others.others = job->fleet->others;
+            others.devices = job->fleet->devices;
+        }
         lap_runner runner = {.config = job->config,
+                             .team = job->fleet ? &others : NULL,
                              .cache = cache,
                              .tuned = &tuned,
                              .meter = &job->meter,
@@ -256,8 +287,13 @@ static lap_status work_on_rows(lap_job *job, lap_error *err) {
                              .event = on_event,
                              .event_context = &b,
                              .logits_path = logits_path(job)};
-        lap_runner_cases(&runner, b.cases, b.rows, b.lone);
-        lap_runner_sets(&runner, b.cases + b.lone, b.rows + b.lone, b.count - b.lone, job->alone);
+        if (job->fleet)
+            status = fleet_rows(job, &runner, &b, err);
+        else
+            lap_runner_cases(&runner, b.cases, b.rows, b.lone);
+        if (status == LAP_OK)
+            lap_runner_sets(&runner, b.cases + b.lone, b.rows + b.lone, b.count - b.lone,
+                            job->alone);
         lap_meter_clear(&job->meter);
         lap_runner_free(&runner);
     }
@@ -272,7 +308,7 @@ static lap_status work_on_rows(lap_job *job, lap_error *err) {
 static void open_meter(lap_job *job) {
     lap_style style;
     lap_style_query(STDERR_FILENO, &style);
-    lap_meter_init(&job->meter, stderr, &style);
+    lap_meter_init(&job->meter, job->fleet && job->fleet->rank > 0 ? NULL : stderr, &style);
     job->meter.watch = on_step;
     job->meter.watch_context = job;
 }
@@ -288,6 +324,11 @@ static void name_libraries(lap_job *job) {
 static lap_status run_here(lap_job *job, lap_error *err) {
     open_meter(job);
     LAP_TRY(plan(job, err));
+    if (job->fleet) {
+        const lap_device_info *device = job->cases[0].device;
+        LAP_TRY(lap_fleet_ready(job->fleet, device->selector, device->name, "", err));
+        job->fleet_ready = true;
+    }
     name_libraries(job);
     lap_app_watch_signals();
     write_documents(job);
@@ -523,5 +564,5 @@ static lap_status run_in_workers(lap_job *job, lap_error *err) {
 
 lap_status lap_job_run(lap_job *job, lap_error *err) {
     job->finished = all_done(job);
-    return job->config->run.isolate ? run_in_workers(job, err) : run_here(job, err);
+    return job->config->run.isolate && !job->fleet ? run_in_workers(job, err) : run_here(job, err);
 }

@@ -36,7 +36,9 @@ typedef struct lap_job {
     lap_run_case *cases; /* all of the plan */
     lap_alone *alone;    /* per row of the plan, once it is done: for the rows beside others */
     lap_meter meter;
-    lap_link *link; /* to the parent; NULL: there is none */
+    struct lap_fleet *fleet; /* this process is a rank of one; NULL: it is not */
+    bool fleet_ready;        /* rank 0 knows what this one measures */
+    lap_link *link;          /* to the parent; NULL: there is none */
     /* Everywhere. */
     lap_job_row *rows;
     size_t count;

@@ -44,7 +44,7 @@ static void *on_thread_latency(void *context) {
     member *m = context;
     lap_case_run *run = &m->run;
     lap_latency_options options = run->latency_options;
-    options.progress = NULL; /* the meter is the main thread's */
+    if (!run->runner->team) options.progress = NULL; /* the meter is the main thread's */
     run->status = lap_team_latency(m->team, &m->work, &options, &run->latency, &run->row->latency,
                                    &run->row->concurrent.started_s, &run->err);
     return NULL;

@@ -86,9 +86,11 @@ static const char *const header[] = {"status",
                                      "alone_images_per_s",
                                      "images_per_s_half",
                                      "scaling",
-                                     "scaling_half"};
+                                     "scaling_half",
+                                     "rank",
+                                     "host_name"};
 
-enum { COLUMNS = sizeof header / sizeof header[0], SET_COLUMNS = 7 };
+enum { COLUMNS = sizeof header / sizeof header[0], SET_COLUMNS = 9 };
 
 /* Fields of one record are added one after the other. */
 typedef struct record {
@@ -265,6 +267,8 @@ static void add_sum(lap_text *out, const lap_set *set, size_t number) {
     lap_text_free(&who);
     add_set_values(&r, "sum", lap_none(), number, set->alone_rate, set->rate,
                    set->rated > 0 ? set->scaling : set->fps_scaling);
+    add_text(&r, "");
+    add_text(&r, "");
     lap_text_add(out, "\r\n");
 }
 
@@ -292,6 +296,8 @@ static void add_row(lap_text *out, const lap_report *report, size_t index) {
     if (!m) m = &none;
     add_set_values(&r, "device", lap_some((double)row->concurrent.others), row->concurrent.set,
                    m->alone_rate, m->rate, m->scaling);
+    add_real(&r, report->host_name ? lap_some((double)report->rank) : lap_none());
+    add_text(&r, report->host_name);
     lap_text_add(out, "\r\n");
 }
 

@@ -366,7 +366,8 @@ static json_t *notes_value(builder *b, const lap_row *row) {
     return a;
 }
 
-static json_t *row_value(builder *b, const lap_row *row, bool samples, double origin) {
+static json_t *row_value(builder *b, const lap_report *report, const lap_row *row, double origin) {
+    bool samples = report->samples;
     if (row->document) return json_loads(row->document, 0, NULL);
     json_t *o = json_object();
     set_text(b, o, "status", lap_row_status_name(row->status));
@@ -397,6 +398,8 @@ static json_t *row_value(builder *b, const lap_row *row, bool samples, double or
     set(b, o, "layers", layers_value(b, row));
     lap_json_extras(b, o, row);
     lap_json_concurrent(b, o, row);
+    set(b, o, "rank", report->host_name ? count_value(report->rank) : json_null());
+    set_text(b, o, "host_name", report->host_name);
     set(b, o, "notes", notes_value(b, row));
     return o;
 }
@@ -499,7 +502,7 @@ lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *e
     set_text(&b, document, "run_id", report->run_id && report->run_id[0] ? report->run_id : NULL);
     set(&b, document, "devices", devices_value(&b, report));
     for (size_t i = 0; i < report->row_count; i++)
-        push(&b, rows, row_value(&b, &report->rows[i], report->samples, origin));
+        push(&b, rows, row_value(&b, report, &report->rows[i], origin));
     set(&b, document, "rows", rows);
     set(&b, document, "sets", lap_json_sets(&b, report->sets, report->set_count));
     return lap_json_finish(&b, document, out, err);

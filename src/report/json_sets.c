@@ -1,5 +1,6 @@
 /* Devices at work at the same time, as JSON: what a row says of it, and the sums of a document. */
 #include "report/json_build.h"
+#include "report/sets.h"
 
 /* An interval stands beside its value, as [low, high]. */
 static void set_margin(builder *b, json_t *o, const char *key, lap_margin m) {
@@ -94,4 +95,12 @@ json_t *lap_json_sets(builder *b, const lap_set *sets, size_t count) {
     for (size_t i = 0; i < count; i++)
         push(b, a, set_value(b, &sets[i]));
     return a;
+}
+
+json_t *lap_report_sets_json(const lap_set *sets, size_t count) {
+    builder b = {false};
+    json_t *list = lap_json_sets(&b, sets, count);
+    if (!b.failed) return list;
+    json_decref(list);
+    return NULL;
 }

@@ -37,6 +37,8 @@ typedef struct lap_report {
     size_t row_count;
     const lap_set *sets; /* rows at the same time, added up */
     size_t set_count;
+    const char *host_name; /* of a fleet's rank; NULL: no fleet */
+    size_t rank;
     bool samples; /* put every sample into the JSON document */
 } lap_report;
 

@@ -28,7 +28,7 @@ enum {
 };
 
 static const lap_sheet_column set_columns[COL_COUNT] = {
-    [COL_WHO] = {"Route", false, 8, 0},
+    [COL_WHO] = {"Route", false, 13, 0},
     [COL_HOST] = {"Rank, host", false, 8, 0},
     [COL_DEVICE] = {"Device", false, 10, 1},
     [COL_ALONE_MS] = {"Alone ms", true, 0, 3},
@@ -111,6 +111,11 @@ void lap_report_set_sentence(const lap_set *set, bool utf8, lap_text *out) {
     lap_margin rate = rated ? set->rate : set->fps;
     lap_margin scaling = rated ? set->scaling : set->fps_scaling;
     const char *what = set->fleet ? "ranks" : "devices";
+    if (counted == 1) {
+        lap_text_addf(out, "Only one of %zu %s has a rate for %s (%dx%d, %s) at the same time.",
+                      set->count, what, set->network, set->height, set->width, set->precision);
+        return;
+    }
     if (counted == 0) {
         lap_text_addf(out, "None of %zu %s has a rate for %s (%dx%d, %s) at the same time.",
                       set->count, what, set->network, set->height, set->width, set->precision);

@@ -94,7 +94,8 @@ static void header_is_fixed(void **state) {
         "mean_ci_low_s,mean_ci_high_s,p50_ci_low_s,p50_ci_high_s,outliers,drift_relative,drift_p,"
         "comparable,passes_per_sample,order,timer_s,empty_device_s,empty_wall_s,clock_min_mhz,"
         "clock_max_mhz,temperature_c,power_w,energy_per_image_j,throttled_share,kind,"
-        "concurrent_others,set,alone_images_per_s,images_per_s_half,scaling,scaling_half\r\n");
+        "concurrent_others,set,alone_images_per_s,images_per_s_half,scaling,scaling_half,"
+        "rank,host_name\r\n");
     lap_text_free(&text);
 }
 

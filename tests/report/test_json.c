@@ -53,7 +53,7 @@ static void keys_are_the_schema(void **state) {
                     "status reason cause backend selector platform device network height width "
                     "batch precision modes kernels verified cold latency spans timer telemetry "
                     "verdict fps throughput work flops_per_s layers cache flush_bytes copies "
-                    "ceilings layer_sum pipeline streams concurrent notes");
+                    "ceilings layer_sum pipeline streams concurrent rank host_name notes");
         assert_keys(get(d, i, "device"), "name type vendor driver toolchain api uuid pci "
                                          "memory_bytes units clock_mhz");
         assert_keys(
