@@ -77,7 +77,8 @@ static lap_status find_key(const char *section, const char *name, const char *wh
                            lap_error *err) {
     LAP_TRY(check_section(section, where, err));
     for (size_t i = 0; i < lap_key_count; i++) {
-        if (strcmp(lap_keys[i].section, section) || strcmp(lap_keys[i].name, name)) continue;
+        if (strcmp(lap_keys[i].section, section) != 0 || strcmp(lap_keys[i].name, name) != 0)
+            continue;
         *index = i;
         return LAP_OK;
     }

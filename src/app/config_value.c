@@ -121,7 +121,7 @@ static bool parse_amount(const lap_key *key, const char *text, lap_config_amount
 
 static bool find_choice(const lap_key *key, const char *text, uint64_t *out) {
     for (size_t i = 0; key->choices[i]; i++) {
-        if (strcmp(key->choices[i], text)) continue;
+        if (strcmp(key->choices[i], text) != 0) continue;
         *out = i;
         return true;
     }

@@ -20,7 +20,7 @@ void lap_config_dump(const lap_config *config, lap_text *text) {
     const char *section = "";
     for (size_t i = 0; i < lap_key_count; i++) {
         const lap_key *key = &lap_keys[i];
-        if (strcmp(section, key->section)) {
+        if (strcmp(section, key->section) != 0) {
             lap_text_addf(text, "%s[%s]\n", i ? "\n" : "", key->section);
             section = key->section;
         }
@@ -101,7 +101,7 @@ json_t *lap_config_json(const lap_config *config) {
             ok = json_object_set_new(root, key->section, section) == 0;
         }
         ok = ok && json_object_set_new(section, key->name, json_value(config, i)) == 0;
-        if (ok && strcmp(config->origin[i], "built-in default")) {
+        if (ok && strcmp(config->origin[i], "built-in default") != 0) {
             lap_text name = {0};
             lap_text_addf(&name, "%s:%s", key->section, key->name);
             ok = !name.failed &&
@@ -166,7 +166,7 @@ void lap_config_help_markdown(lap_text *text) {
     lap_text_add(text, introduction);
     for (size_t i = 0; i < lap_key_count; i++) {
         const lap_key *key = &lap_keys[i];
-        if (strcmp(section, key->section)) {
+        if (strcmp(section, key->section) != 0) {
             section = key->section;
             add_section_title(text, section, "#");
             lap_text_add(text, "| key | default | takes | meaning |\n|---|---|---|---|\n");
@@ -204,7 +204,7 @@ void lap_config_help_text(lap_text *text) {
     const char *section = "";
     for (size_t i = 0; i < lap_key_count; i++) {
         const lap_key *key = &lap_keys[i];
-        if (strcmp(section, key->section)) {
+        if (strcmp(section, key->section) != 0) {
             section = key->section;
             add_section_title(text, section, "");
         }

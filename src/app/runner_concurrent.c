@@ -280,7 +280,7 @@ void lap_alone_of(const lap_row *row, lap_alone *out) {
 }
 
 static void name_the_others(set *s) {
-    const char *names[256];
+    const char *names[256] = {0};
     char devices[sizeof s->members[0].run.row->concurrent.devices];
     size_t fit = 0;
     for (size_t i = 0; i < s->count; i++)

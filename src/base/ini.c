@@ -281,7 +281,7 @@ static lap_status take_values(scanner *s, const dictionary *d) {
         char name[2 * LAP_INI_LINE_MAX + 4];
         snprintf(name, sizeof name, "%s:%s", e->section, e->key);
         const char *value = iniparser_getstring(d, name, NULL);
-        if (!value || strcmp(value, e->value)) {
+        if (!value || strcmp(value, e->value) != 0) {
             s->line = e->line;
             return FAIL(s, "%.60s is ambiguous: it reads as '%.200s' or as '%.200s'; quote it",
                         e->key, e->value, value ? value : "(nothing)");

@@ -59,7 +59,12 @@ void lap_error_prefix(lap_error *err, const char *format, ...)
  * Newlines become "; ". Always terminated. Returns the length written. */
 size_t lap_error_text(const lap_error *err, char *buffer, size_t size);
 
+#ifdef __clang_analyzer__ /* which does not see that the function returns what it is given */
+#define LAP_FAIL(err, status, ...)                                                                 \
+    ((void)lap_fail_at((err), (status), __FILE__, __LINE__, __VA_ARGS__), (status))
+#else
 #define LAP_FAIL(err, status, ...) lap_fail_at((err), (status), __FILE__, __LINE__, __VA_ARGS__)
+#endif
 #define LAP_FAIL_NATIVE(err, status, call, native, name, ...)                                      \
     lap_fail_native_at((err), (status), __FILE__, __LINE__, (call), (long)(native), (name),        \
                        __VA_ARGS__)

@@ -215,7 +215,7 @@ static bool whole(const json_t *value, uint64_t most, uint64_t *out) {
     return *out <= most;
 }
 
-static lap_status take_one(const lap_fields *f, const member *m, json_t *value, char *to) {
+static lap_status take_one(const lap_fields *f, const member *m, json_t *value, void *to) {
     uint64_t count = 0;
     bool good;
     switch (m->type) {

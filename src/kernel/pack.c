@@ -112,7 +112,7 @@ void lap_pack_winograd(const lap_op *op, const lap_op_weights *weights, int bloc
                        void *out) {
     size_t k_count = (size_t)op->out.c, c_count = (size_t)op->in.c, width = (size_t)block;
     size_t end = (k_count + width - 1) / width * width;
-    size_t points = (size_t)((m + 2) * (m + 2));
+    size_t points = (size_t)(m + 2) * (size_t)(m + 2);
     float *packed = out;
     for (size_t k = 0; k < end; k++)
         for (size_t channel = 0; channel < c_count; channel++) {

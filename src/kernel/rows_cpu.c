@@ -159,7 +159,7 @@ const lap_kernel_row lap_row_conv_direct_scale_v = {
 /* A block's weights, then the partner's for the same output channels. */
 static void down_pack(const lap_case *c, const lap_op_weights *weights,
                       const lap_op_weights *partner, void *out) {
-    size_t step = (size_t)(c->params.value[V] * c->params.value[BLOCKS]);
+    size_t step = (size_t)c->params.value[V] * (size_t)c->params.value[BLOCKS];
     size_t k_count = (size_t)c->op->out.c, c_count = (size_t)c->op->in.c;
     size_t taps = (size_t)c->op->r * (size_t)c->op->s, c2_count = (size_t)c->partner->in.c;
     float *packed = out;

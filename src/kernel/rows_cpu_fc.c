@@ -25,7 +25,7 @@ static bool fc_valid(const lap_case *c) {
 }
 
 static size_t fc_step(const lap_case *c) {
-    return (size_t)(c->params.value[FC_V] * c->params.value[FC_BLOCKS]);
+    return (size_t)c->params.value[FC_V] * (size_t)c->params.value[FC_BLOCKS];
 }
 
 static size_t fc_blocks(const lap_case *c) {

@@ -385,7 +385,7 @@ enum { LANES, OUTPUTS, IMAGES, FC_TUNABLES };
 static bool fc_valid(const lap_case *c) {
     const int *v = c->params.value;
     if (v[LANES] <= 0 || v[OUTPUTS] <= 0 || v[IMAGES] <= 0) return false;
-    uint64_t threads = (uint64_t)(v[LANES] * v[OUTPUTS]);
+    uint64_t threads = (uint64_t)v[LANES] * (uint64_t)v[OUTPUTS];
     return threads >= 32 &&
            lap_row_group_fits(c->device, threads, threads * (uint64_t)v[IMAGES] * 4);
 }

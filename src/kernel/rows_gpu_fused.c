@@ -22,7 +22,7 @@ static stem stem_of(const lap_case *c) {
     stem g = {.threads = (uint32_t)(v[XT] * v[CT])};
     int step = v[XT] * v[TM] / 2 - 1, quads = ((v[TM] - 1) * op->stride + op->s + 3) / 4;
     int pitch = ((v[XT] - 1) * v[TM] * op->stride + quads * 4 + 3) / 4 * 4;
-    g.blocks = lap_row_ceil_div((uint64_t)op->out.cs, (uint64_t)(v[CT] * v[TN]));
+    g.blocks = lap_row_ceil_div((uint64_t)op->out.cs, (uint64_t)v[CT] * (uint64_t)v[TN]);
     g.bands = lap_row_ceil_div((uint64_t)c->partner->out.h, (uint64_t)v[BAND]);
     /* The first strip makes one pooled column more than the others. */
     g.strips = c->partner->out.w <= step + 1
@@ -114,7 +114,7 @@ static bool stem_grid(const lap_case *c, lap_grid *grid) {
 }
 
 static size_t stem_channels(const lap_case *c) {
-    return (size_t)(c->params.value[CT] * c->params.value[TN]);
+    return (size_t)c->params.value[CT] * (size_t)c->params.value[TN];
 }
 
 static size_t stem_packed_bytes(const lap_case *c) {

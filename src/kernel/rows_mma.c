@@ -54,7 +54,7 @@ static mma mma_of(const lap_case *c) {
     g.lines = bm + (v[HALO] ? 2 * (uint64_t)(op->pad * op->in.w + op->pad) : 0);
     uint64_t two = lap_row_ceil_div(g.chunks, g.split) > 1 || g.tails > 0;
     uint64_t buffers = v[HALO] ? 1 + two : (uint64_t)v[STAGES];
-    uint64_t warps = (uint64_t)(v[BM] / v[WM] * (v[BN] / v[WN]));
+    uint64_t warps = (uint64_t)(v[BM] / v[WM]) * (uint64_t)(v[BN] / v[WN]);
     g.threads = (uint32_t)warps * 32;
     g.local_bytes = (128 + buffers * g.lines * rowb + 127) / 128 * 128;
     g.local_bytes += (uint64_t)v[STAGES] * (uint64_t)v[BN] * rowb;

@@ -449,7 +449,7 @@ static json_t *devices_value(builder *b, const lap_report *report) {
         bool known = false;
         for (size_t k = 0; k < json_array_size(a) && !known; k++) {
             json_t *other = json_object_get(json_array_get(a, k), "selector");
-            known = other && json_is_string(other) &&
+            known = json_is_string(other) &&
                     strcmp(json_string_value(other), row->device.selector) == 0;
         }
         if (known) continue;

@@ -13,7 +13,7 @@ void lap_report_time(char out[32]) {
     struct tm utc;
     if (now == (time_t)-1 || !gmtime_r(&now, &utc) ||
         strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
-        strcpy(out, "1970-01-01T00:00:00Z");
+        memcpy(out, "1970-01-01T00:00:00Z", sizeof "1970-01-01T00:00:00Z");
 }
 
 void lap_report_run_id(char out[40]) {
