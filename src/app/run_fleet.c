@@ -204,6 +204,7 @@ static lap_status measure(crew *c, lap_text *json, lap_text *csv, int *exit_stat
     j->documents.rank = c->fleet.rank;
     lap_host_info_read("", &j->documents.host);
     lap_report_time(j->documents.started);
+    lap_report_run_id(j->documents.run_id);
     lap_status status = lap_job_run(j, err);
     if (status != LAP_OK && !j->fleet_ready) {
         char why[400];

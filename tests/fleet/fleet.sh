@@ -32,6 +32,7 @@ for n in 2 4; do
   value f$n.json rows.3.rank 1
   value f$n.json rows.3.concurrent.others $((n - 1))
   value f$n.json rows.3.concurrent.alone_row 2
+  [ "$("$check" f$n.json run_id)" != null ] || fail "no run_id"
   says out "sum of $n"
   says f$n.md "sum of $n"
   [ "$(grep -c 'At the same time' out)" = 1 ] || fail "not only rank 0 prints"

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ typedef struct rank {
     const char *version, *host, *why;
     const char *setting;
     double late_s; /* before it joins */
+    double slow_s; /* before its first point */
     int dies;      /* 1: never joins, 2: after ready, 3: after its first part; says nothing more */
     int leaves;    /* leaves the first part at once */
     size_t met;    /* points it passed */
@@ -47,6 +49,8 @@ typedef struct rank {
 } rank;
 
 static rank ranks[RANKS];
+static atomic_size_t arrivals[PARTS][20];
+static atomic_size_t early; /* passed a point before all had come */
 
 static lap_status mem_send(void *context, size_t to, const void *bytes, size_t size,
                            lap_error *err) {
@@ -114,6 +118,7 @@ static double now(void *context) {
 static lap_status measure(rank *r) {
     const lap_timing timing = {.now = now, .before = idle, .after = idle, .finish = idle};
     lap_team_work work = {.workload = {idle, NULL}, .timing = &timing};
+    if (r->slow_s > 0) lap_clock_sleep(r->slow_s);
     for (int part = 0; part < PARTS; part++) {
         const lap_team *team = lap_fleet_team(&r->fleet);
         if (r->leaves && part == 0) {
@@ -121,7 +126,9 @@ static lap_status measure(rank *r) {
             continue;
         }
         for (int k = 0; k < 20; k++) {
+            atomic_fetch_add(&arrivals[part][k], 1);
             LAP_TRY(lap_team_meet(team, &work, k % 2 == 0, &r->err));
+            if (atomic_load(&arrivals[part][k]) < RANKS) atomic_fetch_add(&early, 1);
             r->met++;
         }
         if (r->dies == 3) return LAP_OK;
@@ -157,6 +164,10 @@ static void *body(void *context) {
 static int set_up(void **state) {
     (void)state;
     memset(ranks, 0, sizeof ranks);
+    for (int part = 0; part < PARTS; part++)
+        for (int k = 0; k < 20; k++)
+            atomic_store(&arrivals[part][k], 0);
+    atomic_store(&early, 0);
     documents = 0;
     memset(document, 'x', sizeof document - 1);
     for (size_t i = 0; i < RANKS; i++) {
@@ -201,7 +212,9 @@ static const lap_rank *seen(size_t i) {
 
 static void everybody(void **state) {
     (void)state;
+    ranks[2].slow_s = 0.3; /* the others wait for it */
     all();
+    assert_int_equal(atomic_load(&early), 0);
     assert_int_equal(documents, RANKS - 1);
     for (size_t i = 0; i < RANKS; i++) {
         assert_int_equal(seen(i)->state, LAP_RANK_OK);
