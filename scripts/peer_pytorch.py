@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times torchvision's ResNet-18 on an NVIDIA GPU, for the table beside warmlap's.
+"""Times a network of torchvision (ResNet-18) on an NVIDIA GPU, for the table beside warmlap's.
 
 Random weights, inference mode, input resident. Each timed pass stands between two CUDA events and is
 waited for; the median of the passes is printed. Two ways of running are timed and the better is what to
@@ -45,6 +45,7 @@ def graph_of(net, x):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="resnet18", help="torchvision's name: efficientnet_b0")
     parser.add_argument("--json", help="write the rows to this file")
     parser.add_argument("--precision", default="fp32", help="comma-separated: fp32,tf32,fp16,bf16")
     parser.add_argument("--batch", default="1,8,64,256")
@@ -60,7 +61,7 @@ def main():
         tf32 = precision != "fp32"
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
         layout = torch.channels_last if tf32 else torch.contiguous_format
-        plain = torchvision.models.resnet18(weights=None).eval()
+        plain = getattr(torchvision.models, args.model)(weights=None).eval()
         folded = fuse(plain).cuda().to(dtype).to(memory_format=layout)
         plain = plain.cuda().to(dtype).to(memory_format=layout)
         for batch, height, width in shapes:
@@ -71,7 +72,7 @@ def main():
                 with torch.no_grad():
                     times["graph"] = median_ms(graph_of(folded, x), 30, 100)
             mode = min(times, key=times.get)
-            row = {"precision": precision, "batch": batch, "height": height, "width": width,
+            row = {"model": args.model, "precision": precision, "batch": batch, "height": height, "width": width,
                    "best": mode, "median_ms": times[mode],
                    "images_per_s": 1000 * batch / times[mode], "eager_ms": times["eager"]}
             rows.append(row)

@@ -15,8 +15,13 @@
 
 #include <cmocka.h>
 
-static const char *const shipped[] = {"default",        "quick", "full", "resnet18-1024x2048",
-                                      "latency-10-300", "survey"};
+static const char *const shipped[] = {"default",
+                                      "quick",
+                                      "full",
+                                      "resnet18-1024x2048",
+                                      "latency-10-300",
+                                      "survey",
+                                      "efficientnet-b0-10-300"};
 enum { SHIPPED = sizeof shipped / sizeof *shipped };
 
 static lap_config *fresh(void) {
@@ -428,7 +433,11 @@ static void test_shipped(void **state) {
             assert_true(c->throughput.search_cost == 0 && c->latency.cache == LAP_CACHE_HOT);
             assert_true(lap_config_has_mode(c, LAP_RUN_LATENCY) &&
                         lap_config_has_mode(c, LAP_RUN_THROUGHPUT));
-        } else if (!strcmp(shipped[i], "latency-10-300")) {
+        } else if (strstr(shipped[i], "-10-300")) {
+            bool second = !strcmp(shipped[i], "efficientnet-b0-10-300");
+            assert_string_equal(lap_config_model(c->network.model.values[0]),
+                                second ? "efficientnet_b0" : "resnet18");
+            assert_true(c->latency.batch.count == 1 && c->latency.batch.values[0] == 1);
             assert_true(c->latency.warmup.count == 10 && c->latency.repetitions == 300);
             assert_true(c->throughput.search == LAP_SEARCH_BINARY && c->throughput.batches == 100);
             int h, w;

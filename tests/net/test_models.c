@@ -10,8 +10,9 @@
 
 #include <cmocka.h>
 
-/* Parameters: torchvision's documentation. fvcore: FlopCountAnalysis of torchvision's model
- * (tests/data/count_flops.py), which counts batch norms and average pools besides multiply-adds. */
+/* Parameters and multiply-adds: as torchvision's documentation has them (rounded there). The last
+ * is fvcore's convention, which counts batch norms and average pools besides multiply-adds;
+ * tests/data/count_flops.py compares it with fvcore itself. */
 static const struct {
     const char *model;
     int ops;
