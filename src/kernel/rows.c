@@ -16,6 +16,7 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_stem_mma_pool,
     &lap_row_conv_mma_down,
     &lap_row_conv_mma_scale,
+    &lap_row_conv_mma_smooth,
     &lap_row_stem_mma,
     &lap_row_conv_few_g,
     &lap_row_conv_mma,

@@ -42,7 +42,7 @@ extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
 
 /* rows_mma.c: tensor cores, both languages. */
 extern const lap_kernel_row lap_row_conv_mma, lap_row_conv_mma_down, lap_row_conv_mma_scale,
-    lap_row_fc_mma;
+    lap_row_conv_mma_smooth, lap_row_fc_mma;
 /* rows_chain.c: the same for small batches, a chain of steps in one launch, both languages. */
 extern const lap_kernel_row lap_row_chain_conv, lap_row_chain_conv_down, lap_row_chain_stem_pool,
     lap_row_chain_pool_fc;

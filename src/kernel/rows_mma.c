@@ -72,6 +72,12 @@ uint64_t lap_row_local_limit(const lap_case *c) {
     return c->device->local_bytes < LOCAL_STATIC ? c->device->local_bytes : LOCAL_STATIC;
 }
 
+/* Input channels that end within a chunk: only for the rows that also know smooth activations or
+ * factors, which networks of such widths need. */
+static bool may_be_ragged(const lap_case *c) {
+    return c->op->act > LAP_ACT_RELU || c->fusion == LAP_FUSE_SCALE;
+}
+
 /* Windows that keep the image's size: taps of a tile are shifts of one line of pixels. */
 static bool can_halo(const lap_op *op) {
     return op->kind == LAP_OP_CONV && op->stride == 1 && op->r == op->s &&
@@ -95,8 +101,9 @@ static bool mma_valid(const lap_case *c) {
     if (v[STAGES] < 2 || (v[HALO] != 0 && v[HALO] != 1)) return false;
     if (v[HALO] ? !can_halo(c->op) : is_down(c)) return false;
     int chunk = v[ROWB] / (int)lap_element_bytes(c->precision);
-    /* Pieces of 16 bytes in any case, whole chunks where one line serves several taps. */
-    if (c->op->in.cs % (v[HALO] ? chunk : 16 / (int)lap_element_bytes(c->precision))) return false;
+    /* Whole chunks where one line serves several taps, else at least whole pieces of 16 bytes. */
+    int piece = 16 / (int)lap_element_bytes(c->precision);
+    if (c->op->in.cs % (v[HALO] || !may_be_ragged(c) ? chunk : piece)) return false;
     if (is_down(c) && c->partner->in.cs % chunk) return false;
     mma g = mma_of(c);
     if (!tiles_valid(v, &g)) return false;
@@ -259,8 +266,8 @@ static uint64_t mma_scratch_bytes(const lap_case *c) {
     return (counters + g.tiles * g.split * (uint64_t)(v[BM] * v[BN])) * sizeof(float);
 }
 
-#define MMA_COMMON(second)                                                                         \
-    .precisions = LAP_ROW_MMA, .smooth = true,                                                     \
+#define MMA_BUT_ACCEPTS(second)                                                                    \
+    .precisions = LAP_ROW_MMA,                                                                     \
     .tunables = {[BM] = {"BM", 4, {32, 64, 128, 256}},                                             \
                  [BN] = {"BN", 4, {32, 64, 128, 256}},                                             \
                  [WM] = {"WM", 3, {16, 32, 64}},                                                   \
@@ -273,9 +280,11 @@ static uint64_t mma_scratch_bytes(const lap_case *c) {
     .stages = {LAP_ROW_STAGE_KERNEL("conv_mma", mma_grid, 9, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,        \
                                     LAP_ROLE_BIAS, second, LAP_ROLE_OUT, LAP_ROLE_SCRATCH,         \
                                     LAP_ROLE_IN2, LAP_ROLE_N, LAP_ROLE_FLAGS)},                    \
-    .stage_count = 1, .accepts = mma_accepts, .defaults = mma_defaults, .valid = mma_valid,        \
+    .stage_count = 1, .defaults = mma_defaults, .valid = mma_valid,                                \
     .packed_bytes = mma_packed_bytes, .pack = mma_pack, .scratch_bytes = mma_scratch_bytes,        \
     .scratch_zeroed = true
+
+#define MMA_COMMON(second) MMA_BUT_ACCEPTS(second), .accepts = mma_accepts
 
 const lap_kernel_row lap_row_conv_mma = {
     .id = "conv_mma",
@@ -300,10 +309,26 @@ const lap_kernel_row lap_row_fc_mma = {
     MMA_COMMON(LAP_ROLE_RESIDUAL),
 };
 
+static bool smooth_accepts(const lap_case *c) {
+    return c->op->act > LAP_ACT_RELU && mma_accepts(c);
+}
+
+/* The next two have not run on a device yet: not chosen by themselves. */
+const lap_kernel_row lap_row_conv_mma_smooth = {
+    .id = "conv_mma_smooth",
+    .about = "conv_mma, with SiLU or sigmoid behind it, for any multiple of 16 bytes of channels",
+    .kind = LAP_OP_CONV,
+    .smooth = true,
+    .variant = true,
+    MMA_BUT_ACCEPTS(LAP_ROLE_RESIDUAL),
+    .accepts = smooth_accepts,
+};
+
 const lap_kernel_row lap_row_conv_mma_scale = {
     .id = "conv_mma_scale",
     .about = "conv_mma, with the factors of its input channels",
-    .variant = true, /* not yet timed against conv_mma behind a scale_naive */
+    .smooth = true,
+    .variant = true,
     .kind = LAP_OP_CONV,
     .fusion = LAP_FUSE_SCALE,
     .pack_fused = mma_pack_fused,
