@@ -246,7 +246,8 @@ static lap_status write_file(const char *path, const lap_text *text, lap_error *
         lap_text_free(&part);
         return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the tune store");
     }
-    int fd = open(part.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    (void)unlink(part.data); /* of a process of this number that was killed */
+    int fd = open(part.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     bool good = fd >= 0;
     for (size_t done = 0; good && done < text->length;) {
         ssize_t put = write(fd, text->data + done, text->length - done);
@@ -305,7 +306,7 @@ lap_status lap_tune_store_merge(const char *path, const lap_tune_entry *entries,
         return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the tune store");
     }
     make_folders(lock.data);
-    int fd = open(lock.data, O_RDWR | O_CREAT | O_CLOEXEC, 0644), locked = -1;
+    int fd = open(lock.data, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), locked = -1;
     while (fd >= 0 && (locked = flock(fd, LOCK_EX)) != 0 && errno == EINTR)
         continue;
     lap_status status = fd >= 0 && locked == 0 ? merge_locked(path, entries, count, err)
