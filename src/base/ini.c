@@ -241,11 +241,33 @@ static int silent(const char *format, ...) {
     return 0;
 }
 
-/* iniparser 4.1 loads from a path only: give it the cleaned copy as an anonymous file. */
+/* iniparser 4.1 loads from a path only: an anonymous file through /proc or, where that is not
+ * mounted, a file of its own in TMPDIR or /tmp. named: to be unlinked. -1 with errno. */
+static int open_copy(char *path, size_t size, bool *named) {
+    int fd = memfd_create("warmlap-ini", MFD_CLOEXEC);
+    snprintf(path, size, "/proc/self/fd/%d", fd);
+    *named = fd >= 0 && access(path, R_OK) != 0;
+    if (fd >= 0 && !*named) return fd;
+    if (fd >= 0) close(fd);
+    const char *folder = getenv("TMPDIR");
+    int n = snprintf(path, size, "%s/warmlap-ini.XXXXXX", folder && *folder ? folder : "/tmp");
+    if (n < 0 || (size_t)n >= size) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    *named = fd >= 0;
+    return fd;
+}
+
 static lap_status load_dictionary(scanner *s, dictionary **out) {
     *out = NULL;
-    int fd = memfd_create("warmlap-ini", MFD_CLOEXEC);
-    if (fd < 0) return LAP_FAIL(s->err, LAP_E_INTERNAL, "memfd_create failed: %s", strerror(errno));
+    char path[1024];
+    bool named;
+    int fd = open_copy(path, sizeof path, &named);
+    if (fd < 0)
+        return LAP_FAIL(s->err, LAP_E_INTERNAL, "a copy of the file for iniparser: %s: %s", path,
+                        strerror(errno));
     const char *data = lap_text_get(&s->clean);
     size_t left = s->clean.length;
     while (left > 0) {
@@ -253,21 +275,21 @@ static lap_status load_dictionary(scanner *s, dictionary **out) {
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) {
             close(fd);
+            if (named) (void)unlink(path);
             return LAP_FAIL(s->err, LAP_E_INTERNAL, "writing an anonymous file failed: %s",
                             strerror(errno));
         }
         data += n;
         left -= (size_t)n;
     }
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     iniparser_set_error_callback(silent);
     *out = iniparser_load(path);
     iniparser_set_error_callback(NULL);
     close(fd);
+    if (named) (void)unlink(path);
     if (!*out)
-        return LAP_FAIL(s->err, LAP_E_CONFIG,
-                        "%.400s: iniparser cannot read the file (is /proc mounted?)", s->ini->name);
+        return LAP_FAIL(s->err, LAP_E_CONFIG, "%.400s: iniparser cannot read the file",
+                        s->ini->name);
     return LAP_OK;
 }
 
