@@ -1,5 +1,6 @@
 /* conv_mma: convolution + bias [+ residual] [+ activation] as an implicit matrix product on tensor cores
- * (mma.sync, NVIDIA compute capability 8.0 and later), fp16, bf16 or tf32 operands, fp32 sums.
+ * (mma.sync, NVIDIA compute capability 8.0 and later), fp16, bf16 or tf32 operands, fp32 sums; or
+ * fp32x3: fp32 operands as two halves each, of which three products are taken.
  *
  * Rows of the product are output pixels (all images in one long line), columns are output channels,
  * depth is channels times window taps. A group makes a BM x BN tile. Everything in local memory is
@@ -23,6 +24,14 @@
  * sums go to scratch and whoever takes the tile's last ticket adds them in the order of the parts
  * and puts the ticket counter back to 0. Scratch: one counter a tile (a multiple of 64 words in
  * all), which must be 0 before the first launch, then the partial sums.
+ *
+ * fp32x3: x = high + low / 2048, both halves; low has the magnitude of high so that it keeps its 11
+ * bits. The line of floats is split where it lies, once for all taps: 8 channels become a piece of
+ * high and a piece of low halves. Weights of an output channel come scaled by a power of two that
+ * brings them up to 2^14, as 16 high and 16 low halves in turn (low unscaled); the factors that
+ * undo it stand behind all weights, a float a column. low * (high / 2048), high * low and high *
+ * high of a depth step go to a sum of their own, which is then added to the tile's in fp32
+ * arithmetic: tensor cores cut bits off where they add, and that must not pile up over the depth.
  *
  * Results pass through local memory so that a work-item reads residuals and writes results 8
  * channels at a time. tf32 results are rounded to tf32, because the next layer's mma would cut them
@@ -111,10 +120,13 @@
 #define SPLITK 1 /* groups that share a tile, at most the chunks of the input */
 #endif
 #ifndef PRECISION
-#define PRECISION 3 /* lap_precision: 2 tf32, 3 fp16, 4 bf16 */
+#define PRECISION 3 /* lap_precision: 1 fp32x3, 2 tf32, 3 fp16, 4 bf16 */
 #endif
 
-#if PRECISION == 2
+#if PRECISION == 1
+#define ELEMENT 4
+#define MMA_TYPE "m16n8k16.row.col.f32.f16.f16.f32"
+#elif PRECISION == 2
 #define ELEMENT 4
 #define MMA_TYPE "m16n8k8.row.col.f32.tf32.tf32.f32"
 #elif PRECISION == 3
@@ -124,7 +136,7 @@
 #define ELEMENT 2
 #define MMA_TYPE "m16n8k16.row.col.f32.bf16.bf16.f32"
 #else
-#error "this kernel computes in tf32, fp16 and bf16 only"
+#error "this kernel computes in fp32x3, tf32, fp16 and bf16 only"
 #endif
 /* The compiler's target may be older than the instructions need; the program that picks kernels
  * tests that by running a small one. */
@@ -135,7 +147,9 @@
 #define WARPS (WARPS_M * (BN / WN))
 #define THREADS (WARPS * 32)
 #define PIECES (ROWB / 16)
-#define ROW_STEP (THREADS / PIECES) /* rows between two pieces that one work-item loads */
+/* Neighbouring pieces of a row that a work-item loads, and rows between two such loads. */
+#define LOAD_PIECES (PRECISION == 1 ? 2 : 1)
+#define ROW_STEP (THREADS / (PIECES / LOAD_PIECES))
 #define CHUNK (ROWB / ELEMENT)
 #if HALO
 #define TAPS (R * S)
@@ -197,8 +211,24 @@ typedef ulong u64;
                      " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
                      : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                      \
                      : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
+#if PRECISION == 1
+/* The same without a sum so far. */
+#define MMA_FIRST(c, a, b0, b1)                                                                    \
+    __asm__ volatile("mma.sync.aligned." MMA_TYPE                                                  \
+                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"        \
+                     : "=f"((c)[0]), "=f"((c)[1]), "=f"((c)[2]), "=f"((c)[3])                      \
+                     : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1),       \
+                       "f"(0.0f))
+#define OVER_2048(to, from)                                                                        \
+    __asm__("mul.rn.f16x2 %0, %1, %2;" : "=r"(to) : "r"(from), "r"(0x10001000))
+#define COPY_A(to, from, bytes)                                                                    \
+    COPY16(to, from, bytes);                                                                       \
+    COPY16((to) ^ 16, (from) + 16, bytes)
+#else
+#define COPY_A COPY16
+#endif
 /* Two neighbouring stored elements from two floats and back. */
-#if PRECISION == 3
+#if PRECISION == 1 || PRECISION == 3
 #define PACK2(word, low, high)                                                                     \
     __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
 #define UNPACK2(word, low, high)                                                                   \
@@ -260,6 +290,31 @@ typedef ulong u64;
         }                                                                                          \
     }
 #endif
+#if PRECISION == 1
+/* 4 channels: their high and their low halves. */
+#define SPLIT4(high, low, v)                                                                       \
+    {                                                                                              \
+        float h0, h1, h2, h3;                                                                      \
+        PACK2((high).x, (v).x, (v).y);                                                             \
+        PACK2((high).y, (v).z, (v).w);                                                             \
+        UNPACK2((high).x, h0, h1);                                                                 \
+        UNPACK2((high).y, h2, h3);                                                                 \
+        PACK2((low).x, ((v).x - h0) * 2048.0f, ((v).y - h1) * 2048.0f);                            \
+        PACK2((low).y, ((v).z - h2) * 2048.0f, ((v).w - h3) * 2048.0f);                            \
+    }
+/* Splits the two pieces at `at` where they lie. */
+#define SPLIT_PIECES(at)                                                                           \
+    {                                                                                              \
+        __local float4 *one = (__local float4 *)(shared + (at));                                   \
+        __local float4 *two = (__local float4 *)(shared + ((at) ^ 16));                            \
+        const float4 v = *one, w = *two;                                                           \
+        uint2 high, low, high2, low2;                                                              \
+        SPLIT4(high, low, v)                                                                       \
+        SPLIT4(high2, low2, w)                                                                     \
+        *(__local uint4 *)one = (uint4)(high.x, high.y, high2.x, high2.y);                         \
+        *(__local uint4 *)two = (uint4)(low.x, low.y, low2.x, low2.y);                             \
+    }
+#endif
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 conv_mma(__global const void *restrict in, __global const void *restrict weights,
@@ -277,7 +332,8 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
     const u32 base = (u32)(size_t)shared;
 
     /* What this work-item loads: piece `piece` of rows load_row + i * ROW_STEP. */
-    const u32 piece = tid % PIECES, load_row = tid / PIECES;
+    const u32 piece = tid % (PIECES / LOAD_PIECES) * LOAD_PIECES;
+    const u32 load_row = tid / (PIECES / LOAD_PIECES);
     const u32 load_to = load_row * ROWB + ((piece ^ EXCHANGE(load_row)) << 4);
     __global const char *b_from =
         (__global const char *)weights + (u64)tile_n * ((u64)STEPS * B_BYTES) + tid * 16;
@@ -321,7 +377,7 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
 
     /* What this lane names to ldmatrix: a row of the input and a row of the weights. */
     const u32 m0 = warp % WARPS_M * WM, n0 = warp / WARPS_M * WN;
-    const u32 a_row = m0 + (lane & 15), a_half = lane >> 4;
+    const u32 a_row = m0 + (lane & 15), a_half = (lane >> 4) * LOAD_PIECES;
     const u32 b_row = n0 + (lane & 7) + (lane >> 4 << 3), b_half = lane >> 3 & 1;
     const u32 b_at = base + B_BASE + b_row * ROWB + ((EXCHANGE(b_row) ^ b_half) << 4);
 #if HALO
@@ -354,6 +410,22 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
 #if SCALED
             SCALE_PIECES(step)
 #endif
+#if PRECISION == 1
+                /* What this work-item loaded itself has arrived. */
+#if HALO
+            if (tap == 0 || tap == TAIL_TAP) {
+                const u32 line = A_BASE + a_buffer * A_BYTES + load_to;
+                const u32 end = tap == TAIL_TAP ? BM : A_ROWS;
+#pragma unroll 2
+                for (u32 i = load_row, at = line; i < end; i += ROW_STEP, at += ROW_STEP * ROWB)
+                    SPLIT_PIECES(at)
+            }
+#else
+#pragma unroll 2
+            for (u32 i = 0; i < BM / ROW_STEP; i++)
+                SPLIT_PIECES(A_BASE + b_stage * A_BYTES + load_to + i * (ROW_STEP * ROWB))
+#endif
+#endif
             barrier(CLK_LOCAL_MEM_FENCE);
         }
         const int next = step + STAGES - 1;
@@ -376,7 +448,7 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
                 for (int i = 0; i < (A_ROWS + ROW_STEP - 1) / ROW_STEP; i++) {
                     if (A_ROWS % ROW_STEP != 0 && load_row + i * ROW_STEP >= A_ROWS) break;
                     const bool real = (u32)(first + i * ROW_STEP) < (u32)rows;
-                    COPY16(to + i * (ROW_STEP * ROWB),
+                    COPY_A(to + i * (ROW_STEP * ROWB),
                            real ? a_from + i * (ROW_STEP * CS * ELEMENT)
                                 : (__global const char *)in,
                            real ? 16 : 0);
@@ -395,7 +467,7 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
 #pragma unroll
             for (int i = 0; i < A_PIECES; i++) {
                 const bool real = stored && (valid[i] >> r & valid[i] >> (16 + s) & 1) != 0;
-                COPY16(to + i * (ROW_STEP * ROWB),
+                COPY_A(to + i * (ROW_STEP * ROWB),
                        real ? a_from + (a_offset[i] + offset) : (__global const char *)in,
                        real ? 16 : 0);
             }
@@ -413,7 +485,7 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
                 const u32 image = image0 + t / (P * Q), pixel = t % (P * Q);
                 const bool real = image < (u32)n;
                 const u64 at = (u64)image * (H2 * W2) + (pixel / Q * W2 + pixel % Q) * STRIDE2;
-                COPY16(
+                COPY_A(
                     to + i * (ROW_STEP * ROWB),
                     (__global const char *)second +
                         (real ? at * (CS2 * ELEMENT) + (tail_begin + tail) * ROWB + piece * 16 : 0),
@@ -458,6 +530,47 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
                       ((EXCHANGE(a_row) ^ a_half) << 4);
 #endif
         const u32 b_now = b_at + b_stage * B_BYTES;
+#if PRECISION == 1
+        float part[MI][NI][4];
+#pragma unroll
+        for (int k = 0; k < ROWB / 64; k++) {
+            u32 high[NI / 2][4], low[NI / 2][4], over[NI / 2][4];
+#pragma unroll
+            for (int j = 0; j < NI / 2; j++) {
+                LOAD_MATRICES(high[j], (b_now ^ k * 64) + j * (16 * ROWB));
+                LOAD_MATRICES(low[j], (b_now ^ (k * 64 + 32)) + j * (16 * ROWB));
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    OVER_2048(over[j][e], high[j][e]);
+            }
+#pragma unroll
+            for (int i = 0; i < MI; i++) {
+                u32 a[4], rest[4];
+                LOAD_MATRICES(rest, a_at[i] ^ (k * 64 + 16));
+                LOAD_MATRICES(a, a_at[i] ^ k * 64);
+#pragma unroll
+                for (int j = 0; j < NI; j++)
+                    if (k == 0)
+                        MMA_FIRST(part[i][j], rest, over[j / 2][j % 2 * 2],
+                                  over[j / 2][j % 2 * 2 + 1]);
+                    else
+                        MMA(part[i][j], rest, over[j / 2][j % 2 * 2], over[j / 2][j % 2 * 2 + 1]);
+#pragma unroll
+                for (int j = 0; j < NI; j++)
+                    MMA(part[i][j], a, low[j / 2][j % 2 * 2], low[j / 2][j % 2 * 2 + 1]);
+#pragma unroll
+                for (int j = 0; j < NI; j++)
+                    MMA(part[i][j], a, high[j / 2][j % 2 * 2], high[j / 2][j % 2 * 2 + 1]);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < MI; i++)
+#pragma unroll
+            for (int j = 0; j < NI; j++)
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    acc[i][j][e] += part[i][j][e];
+#else
 #pragma unroll
         for (int k = 0; k < ROWB / 32; k++) {
             u32 a[MI][4], b[NI / 2][4];
@@ -473,6 +586,7 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
                 for (int j = 0; j < NI; j++)
                     MMA(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
         }
+#endif
         b_stage = b_stage + 1 == STAGES ? 0 : b_stage + 1;
 #if HALO
         /* The next tap; behind the window's last one the next line, and in2's have a single tap. */
@@ -540,6 +654,15 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
 #pragma unroll
     for (int f = 0; f < 8; f++)
         add[f] = k < KS ? bias[k + f] : 0.0f;
+#if PRECISION == 1
+    float scale[8]; /* back to the size of the weights; columns behind the last have one too */
+    __global const float *scales =
+        (__global const float *)((__global const char *)weights + (u64)TILES_N * STEPS * B_BYTES) +
+        k;
+#pragma unroll
+    for (int f = 0; f < 8; f++)
+        scale[f] = scales[f];
+#endif
 #if TAILS == 0 && !LOGITS
     const bool has_second = (flags & FLAG_RESIDUAL) != 0 && k < KS;
     __global const uint4 *second_from =
@@ -587,10 +710,17 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
             float v[8];
             const float4 low = *(__local const float4 *)(stage + r * STAGE_ROW + at);
             const float4 high = *(__local const float4 *)(stage + r * STAGE_ROW + at + 4);
+#if PRECISION == 1
+            v[0] = low.x * scale[0] + add[0], v[1] = low.y * scale[1] + add[1];
+            v[2] = low.z * scale[2] + add[2], v[3] = low.w * scale[3] + add[3];
+            v[4] = high.x * scale[4] + add[4], v[5] = high.y * scale[5] + add[5];
+            v[6] = high.z * scale[6] + add[6], v[7] = high.w * scale[7] + add[7];
+#else
             v[0] = low.x + add[0], v[1] = low.y + add[1];
             v[2] = low.z + add[2], v[3] = low.w + add[3];
             v[4] = high.x + add[4], v[5] = high.y + add[5];
             v[6] = high.z + add[6], v[7] = high.w + add[7];
+#endif
 #if TAILS == 0 && !LOGITS
             if (flags & FLAG_RESIDUAL) {
 #pragma unroll
@@ -624,7 +754,7 @@ conv_mma(__global const void *restrict in, __global const void *restrict weights
                 v[f] = ACT == 3 && k + f >= K ? 0.0f : ACTIVATE(v[f]);
 #endif
 #if ELEMENT == 4 || LOGITS
-#if !LOGITS
+#if PRECISION == 2 && !LOGITS
 #pragma unroll
             for (int f = 0; f < 8; f++)
                 ROUND_TF32(v[f]);

@@ -42,7 +42,7 @@ if [ -z "${LAP_QUICK:-}" ]; then
   step ctest ctest --test-dir "$top/build-gpu" --output-on-failure -L "gpu|cuda|opencl|fake" -LE "slow|compile"
 fi
 # Verified in full and timed; a precision that a device lacks is a row that says so, and no failure.
-for precision in fp32 tf32 fp16 bf16; do
+for precision in fp32 fp32x3 tf32 fp16 bf16; do
   before=$failed
   step "$precision" "$warmlap" run --device type=gpu --set run:modes=latency --set "network:precision=$precision" \
     --set latency:batch=1,8,256 --force --json "$out/$precision.json"
@@ -52,7 +52,7 @@ done
 step survey "$warmlap" run survey --force --json "$out/survey.json" --markdown "$out/survey.md"
 # Where the time of a pass goes, with the ceilings that this device was seen to reach.
 step layers "$warmlap" run --device type=gpu --layers --set run:modes=latency --set verify:mode=quick \
-  --set network:precision=fp32,tf32,fp16 --set latency:batch=1,256 --set latency:repetitions=50 --force \
+  --set network:precision=fp32,fp32x3,tf32,fp16 --set latency:batch=1,256 --set latency:repetitions=50 --force \
   --json "$out/layers.json" --markdown "$out/layers.md"
 if [ -z "${LAP_QUICK:-}" ] && python3 -c 'import torch, torchvision' 2>/dev/null; then
   step pytorch python3 "$top/scripts/peer_pytorch.py" --precision fp32,tf32,fp16 --json "$out/pytorch.json"

@@ -7,9 +7,9 @@
  * the compute capability here; a run finds out for itself and says unsupported where this was
  * wrong. */
 static unsigned likely_features(const lap_device_info *info) {
-    return info->cc_major >= 8
-               ? LAP_FEATURE_MMA(LAP_TF32) | LAP_FEATURE_MMA(LAP_FP16) | LAP_FEATURE_MMA(LAP_BF16)
-               : 0;
+    return info->cc_major >= 8 ? LAP_FEATURE_MMA(LAP_FP32X3) | LAP_FEATURE_MMA(LAP_TF32) |
+                                     LAP_FEATURE_MMA(LAP_FP16) | LAP_FEATURE_MMA(LAP_BF16)
+                               : 0;
 }
 
 static bool runs(const lap_device_info *info, const lap_net *net, lap_precision precision) {

@@ -31,7 +31,7 @@ typedef struct lap_params {
 } lap_params;
 
 /* The element type T of tensors and packed weights follows the precision: float for fp32 and tf32,
- * IEEE half for fp16, bfloat16 for bf16, two half planes of one float's size for fp32x3. The
+ * IEEE half for fp16, bfloat16 for bf16, float for fp32x3, which kernels split as they load it. The
  * network's last output (the logits) is float in every precision, and so are biases.
  *
  * What a kernel argument is. The order in a stage's role list is the argument order in both
@@ -170,7 +170,8 @@ const lap_kernel_row *const *lap_kernel_rows(size_t *count);
 /* The row of that id, variants too; NULL when there is none. */
 const lap_kernel_row *lap_kernel_find(const char *id);
 
-/* Kind, precision, language and GEMM library match and the row accepts the case. */
+/* Kind, precision, language and GEMM library match and the row accepts the case. Where the device
+ * has fp32x3, rows of fp32 run in it too. */
 bool lap_kernel_can_run(const lap_kernel_row *row, const lap_case *c, bool has_gemm);
 
 /* First row whose kind, precision and language match and that accepts the case; with naive_only the
@@ -191,10 +192,12 @@ bool lap_kernel_source_at(size_t index, const char **language, const char **stem
  *   POOL_P POOL_Q POOL_R POOL_STRIDE POOL_PAD   the pool's output and window (LAP_FUSE_MAXPOOL)
  *   C2 CS2 H2 W2 STRIDE2                        the partner's input and step (LAP_FUSE_DOWNSAMPLE)
  *   K KS                                        of the layer (LAP_FUSE_FC)
- *   K2 KS2 ACT2                                 the partner's output and activation
- * (LAP_FUSE_EXCITE) SCALED     1 with LAP_FUSE_SCALE ACT        op's activation where it is SiLU or
- * sigmoid (the lap_activation value) then the row's parameters by name, then PRECISION (the
- * lap_precision value). A row with chain has LOCAL and PRECISION alone. Returns the count; out has
+ *   K2 KS2 ACT2   the partner's output and activation (LAP_FUSE_EXCITE)
+ *   SCALED        1 with LAP_FUSE_SCALE
+ *   ACT           op's activation where it is SiLU or sigmoid (the lap_activation value)
+ *
+ * Then the row's parameters by name, then PRECISION (the lap_precision value; fp32 where a row of
+ * fp32 serves fp32x3). A row with chain has LOCAL and PRECISION alone. Returns the count; out has
  * room for LAP_MAX_DEFINES. */
 size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_define *out);
 

@@ -17,7 +17,9 @@ typedef struct lap_mma_layout {
 
 /* [K][C][R][S] (and the partner's [K][C2] behind it, NULL without) to
  * [block of bn channels][depth step][bn][rowb], zeros in all padding. The channel strides must be
- * multiples of a row's elements with halo or a partner. */
+ * multiples of a row's elements with halo or a partner. fp32x3: each value times its channel's
+ * power of two as two halves that add up to it, 16 high ones and then their 16 low ones; behind all
+ * blocks a float for each channel of them, which undoes the power. */
 size_t lap_pack_mma_bytes(const lap_op *op, const lap_op *partner, const lap_mma_layout *layout);
 void lap_pack_mma(const lap_op *op, const float *w, const lap_op *partner, const float *partner_w,
                   const lap_mma_layout *layout, void *out);

@@ -88,9 +88,17 @@ static bool is_smooth(const lap_op *op) {
     return op && op->act > LAP_ACT_RELU;
 }
 
+/* fp32x3 stores floats, so rows of fp32 do whatever has no row of its own: where a device has what
+ * fp32x3 is made of, or every device would seem to have it. */
+static bool serves(const lap_kernel_row *row, const lap_case *c) {
+    if (row->precisions & 1u << c->precision) return true;
+    return c->precision == LAP_FP32X3 && row->precisions & 1u << LAP_FP32 &&
+           c->features & LAP_FEATURE_MMA(LAP_FP32X3);
+}
+
 bool lap_kernel_can_run(const lap_kernel_row *row, const lap_case *c, bool has_gemm) {
     if (row->kind != c->op->kind || row->fusion != c->fusion) return false;
-    if (!(row->precisions & 1u << c->precision)) return false;
+    if (!serves(row, c)) return false;
     if (row->only && strcmp(row->only, c->device->language) != 0) return false;
     if (row->needs_gemm && !has_gemm) return false;
     if (!row->smooth && (is_smooth(c->op) || is_smooth(c->partner))) return false;
@@ -183,7 +191,8 @@ size_t lap_kernel_defines(const lap_kernel_row *row, const lap_case *c, lap_defi
     if (is_smooth(op)) n = add(out, n, "ACT", op->act);
     for (int i = 0; i < row->tunable_count; i++)
         n = add(out, n, row->tunables[i].name, c->params.value[i]);
-    return add(out, n, "PRECISION", c->precision);
+    bool own = (row->precisions & 1u << c->precision) != 0;
+    return add(out, n, "PRECISION", own ? c->precision : LAP_FP32);
 }
 
 void lap_kernel_params_text(const lap_kernel_row *row, const lap_params *params, char *buffer,

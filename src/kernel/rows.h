@@ -52,6 +52,7 @@ extern const lap_kernel_row lap_row_stem_mma, lap_row_stem_mma_pool;
 #define LAP_ROW_FP32 (1u << LAP_FP32)
 /* Precisions of tensor cores, and what plain kernels store, converting element by element. */
 #define LAP_ROW_MMA (1u << LAP_TF32 | 1u << LAP_FP16 | 1u << LAP_BF16)
+#define LAP_ROW_MMA_X3 (LAP_ROW_MMA | 1u << LAP_FP32X3)
 #define LAP_ROW_PLAIN (LAP_ROW_FP32 | LAP_ROW_MMA)
 #define LAP_ROW_STAGE_KERNEL(stem_, grid_, count_, ...)                                            \
     {                                                                                              \

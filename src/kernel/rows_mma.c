@@ -85,11 +85,15 @@ static bool can_halo(const lap_op *op) {
 }
 
 /* The kernel's assumptions about tiles, whatever the op. */
-static bool tiles_valid(const int *v, const mma *g) {
+static bool tiles_valid(const int *v, const mma *g, bool x3) {
     if (v[WM] % 16 || v[WN] % 16 || v[BM] % v[WM] || v[BN] % v[WN]) return false;
     if (v[ROWB] != 64 && v[ROWB] != 128) return false;
     int threads = (int)g->threads, pieces = v[ROWB] / 16;
     if (threads > 512 || v[WM] * v[WN] > 4096) return false;
+    if (x3) { /* two sums for each output; loads of two pieces */
+        if (v[WM] * v[WN] > 2048) return false;
+        pieces /= 2;
+    }
     /* Rows that one work-item loads must lie at the same exchange of pieces. */
     return threads / pieces % 8 == 0 && v[BM] % (threads / pieces) == 0;
 }
@@ -101,12 +105,16 @@ static bool mma_valid(const lap_case *c) {
     if (v[STAGES] < 2 || (v[HALO] != 0 && v[HALO] != 1)) return false;
     if (v[HALO] ? !can_halo(c->op) : is_down(c)) return false;
     int chunk = v[ROWB] / (int)lap_element_bytes(c->precision);
+    /* fp32x3 splits whole chunks as they are, and stays clear of approximate activations. */
+    if (c->precision == LAP_FP32X3 &&
+        (c->op->in.cs % chunk || c->fusion == LAP_FUSE_SCALE || c->op->act > LAP_ACT_RELU))
+        return false;
     /* Whole chunks where one line serves several taps, else at least whole pieces of 16 bytes. */
     int piece = 16 / (int)lap_element_bytes(c->precision);
     if (c->op->in.cs % (v[HALO] || !may_be_ragged(c) ? chunk : piece)) return false;
     if (is_down(c) && c->partner->in.cs % chunk) return false;
     mma g = mma_of(c);
-    if (!tiles_valid(v, &g)) return false;
+    if (!tiles_valid(v, &g, c->precision == LAP_FP32X3)) return false;
     if (v[HALO] && (uint64_t)v[STAGES] > g.taps) return false;
     if (g.split > g.chunks || g.local_bytes > lap_row_local_limit(c)) return false;
     if (c->device->max_group_size && g.threads > c->device->max_group_size) return false;
@@ -122,16 +130,17 @@ static const struct tile {
     int bm, bn, wm, wn;
     double rate;
 } tiles[] = {
-    {128, 128, 64, 64, 940}, {256, 64, 64, 64, 930}, {128, 64, 64, 64, 935}, {128, 64, 32, 64, 880},
-    {128, 64, 64, 32, 870},  {64, 128, 32, 64, 880}, {64, 64, 32, 32, 650},  {64, 32, 32, 16, 450},
-    {32, 64, 16, 32, 450},   {32, 32, 16, 16, 350},
+    {128, 128, 64, 64, 940}, {256, 64, 64, 64, 930},  {128, 64, 64, 64, 935},
+    {128, 64, 32, 64, 880},  {128, 64, 64, 32, 870},  {64, 128, 32, 64, 880},
+    {64, 64, 32, 32, 650},   {64, 32, 32, 16, 450},   {32, 64, 16, 32, 450},
+    {32, 32, 16, 16, 350},   {128, 128, 64, 32, 880},
 };
 static const int splits[] = {1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 36};
 
 /* Groups that fit a multiprocessor. */
 static uint64_t resident_groups(const lap_case *c, const mma *g) {
     const int *v = c->params.value;
-    int sums = v[WM] * v[WN] / 32;
+    int sums = v[WM] * v[WN] / 32 * (c->precision == LAP_FP32X3 ? 2 : 1);
     uint64_t registers = sums >= 128 ? 256 : sums >= 64 ? 168 : 128;
     uint64_t by_registers = 65536 / (registers * g->threads);
     uint64_t local = lap_row_local_limit(c) > UNIT_LOCAL ? lap_row_local_limit(c) : UNIT_LOCAL;
@@ -163,11 +172,13 @@ static double mma_clocks(const lap_case *c, double rate) {
     double depth = (double)v[ROWB] / (double)lap_element_bytes(c->precision);
     double area = (double)v[BM] * v[BN], warps = g.threads / 32.0;
     if (c->precision == LAP_TF32) rate /= 2;
+    if (c->precision == LAP_FP32X3) rate /= 3;
     if (v[ROWB] == 64) rate *= 0.92; /* a barrier for half the work */
     if (!v[HALO]) rate *= 0.95;
     double group = steps * area * depth / rate + 0.3 * area + 300 + 300 * (double)g.tails;
     group *= (1 + 0.02 / (v[STAGES] - 1)) * (1 + 0.5 / (warps * (double)resident));
-    double alone = area * depth / (200 * warps) * (c->precision == LAP_TF32 ? 2 : 1);
+    double products = c->precision == LAP_TF32 ? 2 : c->precision == LAP_FP32X3 ? 3 : 1;
+    double alone = area * depth / (200 * warps) * products;
     alone = steps * larger(600.0 / (v[STAGES] - 1), 60 + alone);
     alone += 3000 + 0.2 * area + (double)(g.lines * (uint64_t)v[ROWB]) / 80;
     double clocks = larger((double)busy * group, alone * (double)lap_row_ceil_div(busy, resident));
@@ -267,7 +278,7 @@ static uint64_t mma_scratch_bytes(const lap_case *c) {
 }
 
 #define MMA_BUT_ACCEPTS(second)                                                                    \
-    .precisions = LAP_ROW_MMA,                                                                     \
+    .precisions = LAP_ROW_MMA_X3,                                                                  \
     .tunables = {[BM] = {"BM", 4, {32, 64, 128, 256}},                                             \
                  [BN] = {"BN", 4, {32, 64, 128, 256}},                                             \
                  [WM] = {"WM", 3, {16, 32, 64}},                                                   \

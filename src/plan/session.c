@@ -50,10 +50,10 @@ static lap_status probe_local(lap_session *session, lap_error *err) {
 
 lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_error *err) {
     unsigned bit = 1u << precision;
-    bool narrow = precision == LAP_TF32 || precision == LAP_FP16 || precision == LAP_BF16;
-    if (!narrow || session->probed & bit) return LAP_OK;
+    if (precision == LAP_FP32 || session->probed & bit) return LAP_OK;
+    lap_precision made_of = precision == LAP_FP32X3 ? LAP_FP16 : precision;
     lap_error detail = {0};
-    lap_status status = lap_probe_mma(session->queue, precision, &detail);
+    lap_status status = lap_probe_mma(session->queue, made_of, &detail);
     bool lacks = status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED || status == LAP_E_VERIFY;
     if (status != LAP_OK && !lacks) {
         if (err) *err = detail;

@@ -9,9 +9,11 @@
 #include <cmocka.h>
 
 #include "base/half.h"
+#include "base/rng.h"
 #include "kernel/pack_mma.h"
 #include "kernel/rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +116,59 @@ static void layouts(void **state) {
             check_layout(precisions[p], rowb, 64, false, false, 88);
 }
 
+/* fp32x3: channel `at` of a row's depth is two halves, 32 bytes apart, that add up to the weight
+ * times a power of two which brings the channel's largest below 2^15; what undoes it stands behind
+ * all blocks. */
+static void split_weights(void **state) {
+    (void)state;
+    enum { K = 72, C = 64, C2 = 32, BN = 64, COLUMNS = 128 };
+    lap_op op = conv(C, C, K, 3), partner = conv(C2, C2, K, 1);
+    float *w = malloc(sizeof(float) * K * C * 9), *w2 = malloc(sizeof(float) * K * C2);
+    assert_true(w && w2);
+    for (size_t i = 0; i < (size_t)K * C * 9; i++)
+        w[i] = ldexpf((float)lap_rng_uniform(1, 0, i) - 0.5f, (int)(i / (C * 9)) - 36);
+    for (size_t i = 0; i < (size_t)K * C2; i++)
+        w2[i] = ldexpf((float)lap_rng_uniform(1, 1, i) - 0.5f, (int)(i / C2) - 36);
+    memset(w + (size_t)5 * C * 9, 0, sizeof(float) * C * 9); /* a channel of zeros */
+    memset(w2 + (size_t)5 * C2, 0, sizeof(float) * C2);
+    for (int rowb = 64; rowb <= 128; rowb *= 2) {
+        lap_mma_layout layout = {LAP_FP32X3, BN, rowb, true};
+        size_t chunk = (size_t)rowb / 4, steps = C / chunk * 9 + C2 / chunk;
+        size_t bytes = lap_pack_mma_bytes(&op, &partner, &layout);
+        assert_int_equal(bytes, COLUMNS * (steps * (size_t)rowb + sizeof(float)));
+        uint16_t *packed = malloc(bytes);
+        assert_non_null(packed);
+        memset(packed, 0x5a, bytes);
+        lap_pack_mma(&op, w, &partner, w2, &layout, packed);
+        const float *scales = (const float *)(packed + COLUMNS * steps * (size_t)rowb / 2);
+        for (size_t k = 0; k < K; k++) {
+            double most = 0, scale = (double)scales[k];
+            for (size_t i = 0; i < steps * chunk; i++) {
+                size_t step = i / chunk, at = i % chunk, q = at / 16 * 32 + at % 16;
+                bool tail = step >= C / chunk * 9;
+                size_t c = (tail ? step - C / chunk * 9 : step / 9) * chunk + at;
+                double want = (double)(tail ? w2[k * C2 + c] : w[(k * C + c) * 9 + step % 9]);
+                size_t row = (k / BN * steps + step) * BN + k % BN;
+                double high = (double)element(LAP_FP16, packed, place(row, k % BN, q, rowb, 2));
+                double low = (double)element(LAP_FP16, packed, place(row, k % BN, q + 16, rowb, 2));
+                assert_true(fabs(low) <= 0x1p-11 * fabs(high));
+                assert_true(fabs((high + low) * scale - want) <=
+                            0x1p-22 * fabs(want) + 0x1p-25 * scale);
+                most = fmax(most, fabs(high));
+            }
+            if (k == 5)
+                assert_true(most == 0 && scale == 1);
+            else
+                assert_true(most >= 0x1p13 && most <= 0x1p15);
+        }
+        for (size_t k = K; k < COLUMNS; k++)
+            assert_true(scales[k] == 0);
+        free(packed);
+    }
+    free(w);
+    free(w2);
+}
+
 static void stem(void **state) {
     (void)state;
     lap_op op = conv(3, 4, 64, 7);
@@ -211,6 +266,7 @@ static void rows_need_the_feature(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts),
+        cmocka_unit_test(split_weights),
         cmocka_unit_test(stem),
         cmocka_unit_test(stored_elements),
         cmocka_unit_test(rows_need_the_feature),

@@ -78,6 +78,10 @@ static void right_product(void **state) {
         assert_int_equal(lap_session_probe(session, narrow[i], &err), LAP_OK); /* remembered */
     }
     assert_int_equal(runs, 3);
+    assert_int_equal(lap_session_probe(session, LAP_FP32X3, &err),
+                     LAP_OK); /* by products of fp16 */
+    assert_int_equal(session->features, expected | LAP_FEATURE_MMA(LAP_FP32X3));
+    assert_int_equal(runs--, 4);
     assert_int_equal(lap_session_probe(session, LAP_FP32, &err), LAP_OK); /* needs nothing */
     assert_int_equal(runs, 3);
     end(session);

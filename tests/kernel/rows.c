@@ -107,6 +107,12 @@ static void choice_follows_device(void **state) {
     assert_string_equal(lap_kernel_choose(&c, true, false)->id, "fc_naive");
     c.precision = LAP_FP32X3;
     assert_null(lap_kernel_choose(&c, true, false));
+    c.features = LAP_FEATURE_MMA(LAP_FP32X3); /* its elements are floats */
+    assert_string_equal(lap_kernel_choose(&c, true, false)->id, "fc_naive");
+    lap_define defines[LAP_MAX_DEFINES];
+    size_t count = lap_kernel_defines(lap_kernel_find("fc_naive"), &c, defines);
+    assert_int_equal(defines[count - 1].value, LAP_FP32);
+    c.features = 0;
     c.precision = LAP_TF32; /* only what tensor cores could do as well */
     assert_null(lap_kernel_choose(&c, true, false));
     c.features = LAP_FEATURE_MMA(LAP_TF32);
