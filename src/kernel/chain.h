@@ -39,6 +39,11 @@ typedef enum lap_chain_word {
     LAP_CHAIN_SECOND_BYTES,
     LAP_CHAIN_SECOND_STEP,
     LAP_CHAIN_IMAGES,
+    /* chain_split's. */
+    LAP_CHAIN_SPLITS,
+    LAP_CHAIN_SCRATCH, /* the plan's */
+    LAP_CHAIN_TILES,
+    LAP_CHAIN_STEP = LAP_CHAIN_HALO,
     /* The stem's own meaning of two of them: the convolution's size before the pool. */
     LAP_CHAIN_CONV_H = LAP_CHAIN_LINES,
     LAP_CHAIN_CONV_W = LAP_CHAIN_PHASES

@@ -5,22 +5,23 @@
  *
  * Geometry computed here mirrors kernels_cl/chain_mma* and kernels_cu/chain_mma*.
  */
+#include "kernel/rows_chain.h"
 #include "kernel/chain.h"
 #include "kernel/pack_chain.h"
 #include "kernel/pack_gpu.h"
-#include "kernel/rows.h"
 
 #include <string.h>
 
-#define THREADS 256
-#define LINE 128     /* bytes of a row in local memory */
-#define HEAD 512     /* bytes before the rows */
+#define THREADS LAP_CHAIN_THREADS
+#define LINE 128 /* bytes of a row in local memory */
+#define HEAD LAP_CHAIN_HEAD
 #define LOCAL 163840 /* bytes that a group uses when it can have them */
 #define LOCAL_STATIC 49152
-#define MOST_BATCH 1
+#define MOST_BATCH 1       /* what has been measured */
+#define MOST_BATCH_SPLIT 8 /* only by name */
 #define MOST_TAILS 9
-#define MOST_BUFFERS 16
-#define MOST_ROWS (1 << 28)
+#define MOST_BUFFERS LAP_CHAIN_MOST_BUFFERS
+#define MOST_ROWS LAP_CHAIN_MOST_ROWS
 
 enum { BM, BN, CHAIN_TUNABLES };
 enum { KIND_STEM = 5, KIND_POOL_FC };
@@ -41,23 +42,23 @@ static bool in_cuda(const lap_case *c) {
 }
 
 /* In OpenCL what every NVIDIA compiler gives: more has not been measured. */
-static int chain_local(const lap_case *c) {
+int lap_chain_local(const lap_case *c) {
     uint64_t limit = in_cuda(c) ? c->device->local_optin_bytes : c->device->local_bytes;
     uint64_t most = in_cuda(c) ? LOCAL : LOCAL_STATIC;
     return (int)(limit < most ? limit / LINE * LINE : most);
 }
 
-static bool chain_accepts_device(const lap_case *c) {
+bool lap_chain_device(const lap_case *c, uint64_t most_batch) {
     const lap_device_info *device = c->device;
     if (!(c->features & LAP_FEATURE_MMA(c->precision)) || device->units == 0) return false;
-    return c->n <= MOST_BATCH && lap_row_group_fits(device, THREADS, LOCAL_STATIC);
+    return c->n <= most_batch && lap_row_group_fits(device, THREADS, LOCAL_STATIC);
 }
 
 /* A group for every multiprocessor: one always fits, and all of them are there at once. */
-static bool chain_grid(const lap_case *c, lap_grid *grid) {
+bool lap_chain_grid(const lap_case *c, lap_grid *grid) {
     *grid = (lap_grid){.groups = {c->device->units, 1, 1},
                        .local = {THREADS, 1, 1},
-                       .dynamic_local_bytes = in_cuda(c) ? (size_t)chain_local(c) : 0};
+                       .dynamic_local_bytes = in_cuda(c) ? (size_t)lap_chain_local(c) : 0};
     return c->n > 0 && c->device->units > 0;
 }
 
@@ -79,7 +80,7 @@ static tiling tiling_of(const lap_case *c) {
     g.phases = (uint64_t)op->in.cs * element / LINE;
     g.tails = c->partner ? (uint64_t)c->partner->in.cs * element / LINE : 0;
     g.lines = g.halo ? bm + 2 * ((uint64_t)op->in.w + 1) : 9 * bm;
-    uint64_t space = (uint64_t)chain_local(c), taken = HEAD + g.tails * bm * LINE;
+    uint64_t space = (uint64_t)lap_chain_local(c), taken = HEAD + g.tails * bm * LINE;
     g.buffers = taken < space ? (space - taken) / (g.lines * LINE) : 0;
     if (g.buffers > g.phases) g.buffers = g.phases;
     if (g.buffers > MOST_BUFFERS) g.buffers = MOST_BUFFERS;
@@ -97,7 +98,7 @@ static bool conv_valid(const lap_case *c) {
     if (g.buffers == 0 || g.tails > MOST_TAILS || g.rows > MOST_ROWS) return false;
     uint64_t bm = (uint64_t)c->params.value[BM], bn = (uint64_t)c->params.value[BN];
     uint64_t sums = 4 * bm * (bn == 8 ? 8 : bn + 8) * sizeof(float);
-    return HEAD + sums <= (uint64_t)chain_local(c);
+    return HEAD + sums <= (uint64_t)lap_chain_local(c);
 }
 
 /* Estimated clocks of the step. Only ratios matter. */
@@ -136,7 +137,7 @@ static void conv_defaults(const lap_case *c, lap_params *params) {
 
 static bool conv_accepts(const lap_case *c) {
     lap_params params;
-    return chain_accepts_device(c) && find_tile(c, &params);
+    return lap_chain_device(c, MOST_BATCH) && find_tile(c, &params);
 }
 
 static void conv_words(const lap_case *c, int32_t *words) {
@@ -179,12 +180,6 @@ static void conv_pack_fused(const lap_case *c, const lap_op_weights *weights,
                    out);
 }
 
-#define CHAIN_STAGE                                                                                \
-    .stages = {LAP_ROW_STAGE_KERNEL("chain_mma", chain_grid, 6, LAP_ROLE_MEMORY,                   \
-                                    LAP_ROLE_PARAMETERS, LAP_ROLE_TABLE, LAP_ROLE_SYNC,            \
-                                    LAP_ROLE_FIRST, LAP_ROLE_COUNT)},                              \
-    .stage_count = 1, .precisions = LAP_ROW_MMA, .chain_local = chain_local
-
 #define CHAIN_CONV                                                                                 \
     .kind = LAP_OP_CONV, .tunables = {[BM] = {"BM", 2, {32, 64}}, [BN] = {"BN", 3, {8, 16, 32}}},  \
     .tunable_count = CHAIN_TUNABLES, .accepts = conv_accepts, .defaults = conv_defaults,           \
@@ -194,7 +189,7 @@ const lap_kernel_row lap_row_chain_conv = {
     .id = "chain_conv",
     .about = "3x3 convolution on tensor cores, one launch for a chain of steps",
     CHAIN_CONV,
-    CHAIN_STAGE,
+    LAP_CHAIN_STAGE("chain_mma"),
 };
 
 const lap_kernel_row lap_row_chain_conv_down = {
@@ -203,7 +198,7 @@ const lap_kernel_row lap_row_chain_conv_down = {
     .fusion = LAP_FUSE_DOWNSAMPLE,
     .pack_fused = conv_pack_fused,
     CHAIN_CONV,
-    CHAIN_STAGE,
+    LAP_CHAIN_STAGE("chain_mma"),
 };
 
 /* ---- the first convolution with its max-pool ------------------------------------------------- */
@@ -212,13 +207,20 @@ const lap_kernel_row lap_row_chain_conv_down = {
 #define STEM_COLUMNS 8
 #define STEM_CHANNELS 32
 
-static bool stem_accepts(const lap_case *c) {
+static bool stem_fits(const lap_case *c) {
     const lap_op *op = c->op, *pool = c->partner;
-    if (!chain_accepts_device(c)) return false;
     if (op->in.cs != 4 || op->out.cs % STEM_CHANNELS || op->residual >= 0) return false;
     if (op->r != 7 || op->s != 7 || op->stride != 2 || op->pad != 3) return false;
     if (lap_tensor_stored(&op->in) > INT32_MAX / 4) return false;
     return pool->r == 3 && pool->s == 3 && pool->stride == 2 && pool->pad == 1;
+}
+
+static bool stem_accepts(const lap_case *c) {
+    return lap_chain_device(c, MOST_BATCH) && stem_fits(c);
+}
+
+static bool split_stem_accepts(const lap_case *c) {
+    return lap_chain_device(c, MOST_BATCH_SPLIT) && stem_fits(c);
 }
 
 static void stem_words(const lap_case *c, int32_t *words) {
@@ -248,27 +250,43 @@ static void stem_pack(const lap_case *c, const lap_op_weights *weights,
     lap_pack_chain_stem(c->op, weights->w, c->precision, out);
 }
 
+#define CHAIN_STEM                                                                                 \
+    .kind = LAP_OP_CONV, .fusion = LAP_FUSE_MAXPOOL, .defaults = lap_row_defaults_none,            \
+    .valid = lap_row_valid_all, .packed_bytes = stem_packed_bytes, .pack_fused = stem_pack,        \
+    .chain = stem_words
+
 const lap_kernel_row lap_row_chain_stem_pool = {
     .id = "chain_stem_pool",
     .about = "first convolution and max-pool on tensor cores, one launch for a chain of steps",
-    .kind = LAP_OP_CONV,
-    .fusion = LAP_FUSE_MAXPOOL,
     .accepts = stem_accepts,
-    .defaults = lap_row_defaults_none,
-    .valid = lap_row_valid_all,
-    .packed_bytes = stem_packed_bytes,
-    .pack_fused = stem_pack,
-    .chain = stem_words,
-    CHAIN_STAGE,
+    CHAIN_STEM,
+    LAP_CHAIN_STAGE("chain_mma"),
+};
+
+const lap_kernel_row lap_row_chain_split_stem_pool = {
+    .id = "chain_split_stem_pool",
+    .about = "chain_stem_pool for a chain with chain_split_conv",
+    .variant = true,
+    .accepts = split_stem_accepts,
+    CHAIN_STEM,
+    LAP_CHAIN_STAGE("chain_split"),
 };
 
 /* ---- the average pool with the classifier --------------------------------------------------- */
 
 #define FC_PIECES 128 /* of 16 bytes, in a pixel */
 
-static bool pool_fc_accepts(const lap_case *c) {
+static bool pool_fc_fits(const lap_case *c) {
     uint64_t bytes = (uint64_t)c->op->in.cs * lap_element_bytes(c->precision);
-    return chain_accepts_device(c) && bytes % 16 == 0 && bytes / 16 <= FC_PIECES;
+    return bytes % 16 == 0 && bytes / 16 <= FC_PIECES;
+}
+
+static bool pool_fc_accepts(const lap_case *c) {
+    return lap_chain_device(c, MOST_BATCH) && pool_fc_fits(c);
+}
+
+static bool split_pool_fc_accepts(const lap_case *c) {
+    return lap_chain_device(c, MOST_BATCH_SPLIT) && pool_fc_fits(c);
 }
 
 static void pool_fc_words(const lap_case *c, int32_t *words) {
@@ -291,16 +309,24 @@ static void pool_fc_pack(const lap_case *c, const lap_op_weights *weights,
     lap_pack_ks_cs(c->partner, c->precision, partner->w, out);
 }
 
+#define CHAIN_POOL_FC                                                                              \
+    .kind = LAP_OP_AVGPOOL, .fusion = LAP_FUSE_FC, .defaults = lap_row_defaults_none,              \
+    .valid = lap_row_valid_all, .packed_bytes = pool_fc_packed_bytes, .pack_fused = pool_fc_pack,  \
+    .chain = pool_fc_words
+
 const lap_kernel_row lap_row_chain_pool_fc = {
     .id = "chain_pool_fc",
     .about = "average pool and classifier, a warp an output, one launch for a chain of steps",
-    .kind = LAP_OP_AVGPOOL,
-    .fusion = LAP_FUSE_FC,
     .accepts = pool_fc_accepts,
-    .defaults = lap_row_defaults_none,
-    .valid = lap_row_valid_all,
-    .packed_bytes = pool_fc_packed_bytes,
-    .pack_fused = pool_fc_pack,
-    .chain = pool_fc_words,
-    CHAIN_STAGE,
+    CHAIN_POOL_FC,
+    LAP_CHAIN_STAGE("chain_mma"),
+};
+
+const lap_kernel_row lap_row_chain_split_pool_fc = {
+    .id = "chain_split_pool_fc",
+    .about = "chain_pool_fc for a chain with chain_split_conv",
+    .variant = true,
+    .accepts = split_pool_fc_accepts,
+    CHAIN_POOL_FC,
+    LAP_CHAIN_STAGE("chain_split"),
 };

@@ -122,6 +122,12 @@ lap_status plan_chain_memory(lap_plan *plan, lap_error *err) {
     uint64_t bytes = 0;
     for (int s = 0; s < plan->slot_count; s++)
         bytes += plan_arena_room(plan->slot_bytes[s]);
+    for (int i = 0; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (!plan_chained(step) || !step->row->scratch_bytes) continue;
+        uint64_t scratch = step->row->scratch_bytes(&step->c);
+        if (scratch) bytes += plan_arena_room(scratch);
+    }
     return plan_arena_new(plan->queue, bytes, "activations", &plan->memory, err);
 }
 
@@ -142,6 +148,7 @@ static void fill_words(const lap_plan *plan, const plan_step *step, int32_t *wor
     words[LAP_CHAIN_WEIGHTS] = place_of(&step->weights);
     words[LAP_CHAIN_BIAS] = place_of(&step->bias);
     words[LAP_CHAIN_FLAGS] = plan_flags(step);
+    words[LAP_CHAIN_SCRATCH] = step->own_scratch.data ? place_of(&step->own_scratch) : 0;
 }
 
 lap_status plan_chain_table(lap_plan *plan, lap_error *err) {

@@ -290,7 +290,8 @@ static lap_status bind_scratch(lap_plan *plan, plan_step *step, lap_error *err) 
     if (bytes == 0) return LAP_OK;
     char label[64];
     snprintf(label, sizeof label, "%.50s scratch", step->name);
-    LAP_TRY(plan_buffer_new(plan->queue, bytes, label, &step->own_scratch, err));
+    plan_arena none = {0}, *arena = plan_chained(step) ? &plan->memory : &none;
+    LAP_TRY(plan_buffer_in(arena, plan->queue, bytes, label, &step->own_scratch, err));
     return lap_buffer_fill(plan->queue, step->own_scratch.data, 0, step->own_scratch.bytes, 0, err);
 }
 
@@ -322,11 +323,11 @@ lap_status lap_plan_bind(lap_plan *plan, lap_error *err) {
     }
     if (plan->scratch_bytes)
         LAP_TRY(plan_buffer_new(queue, plan->scratch_bytes, "scratch", &plan->scratch, err));
-    LAP_TRY(plan_chain_table(plan, err));
-    for (int i = 0; i < plan->step_count; i++) {
+    for (int i = 0; i < plan->step_count; i++)
         LAP_TRY(bind_scratch(plan, &plan->steps[i], err));
+    LAP_TRY(plan_chain_table(plan, err));
+    for (int i = 0; i < plan->step_count; i++)
         bind_step(plan, &plan->steps[i]);
-    }
     /* Some drivers allocate only now: find out here, not in a timed run. */
     LAP_TRY(lap_queue_finish(queue, err));
     plan->bound = true;
