@@ -14,15 +14,19 @@ static float image[3 * 32 * 32], logits[1000];
 static double want[1000];
 static bool no_reuse; /* plan option: every tensor in memory of its own */
 
-static int setup(void **state) {
-    (void)state;
+static void take(const char *model) {
     lap_input *input;
-    assert_ok(lap_net_build("resnet18", 32, 32, &net, &err));
+    assert_ok(lap_net_build(model, 32, 32, &net, &err));
     assert_ok(lap_weights_load(net, "synthetic:1", &weights, &err));
     assert_ok(lap_input_open("synthetic:1", 3, 32, 32, &input, &err));
     assert_ok(lap_input_image(input, 0, image, &err));
     assert_ok(lap_ref_forward(net, weights, image, want, &err));
     lap_input_free(input);
+}
+
+static int setup(void **state) {
+    (void)state;
+    take(lap_net_models()[0]);
     return 0;
 }
 
@@ -77,6 +81,28 @@ static void test_logits(void **state) {
         printf("relative distance of the logits: %.2g\n", distance());
         assert_true(distance() <= 3e-6);
     }
+}
+
+/* Every network that there is, its tensors sharing memory and not. */
+static void test_every_network(void **state) {
+    for (const char *const *model = lap_net_models(); *model; model++) {
+        teardown(state);
+        take(*model);
+        for (int apart = 0; apart < 2; apart++) {
+            fake_setup();
+            no_reuse = apart;
+            assert_ok(run(&err));
+            printf("%s: relative distance of the logits %.2g\n", *model, distance());
+            assert_true(distance() <= 3e-6);
+        }
+    }
+    no_reuse = false;
+    fake_setup();
+    fake_plant("scale_naive", FAKE_PLANT_WRONG); /* the last network's */
+    assert_ok(run(&err));
+    assert_false(distance() <= 3e-6);
+    teardown(state);
+    setup(state);
 }
 
 static void test_plants(void **state) {
@@ -136,9 +162,8 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logits),
-        cmocka_unit_test(test_plants),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_logits),        cmocka_unit_test(test_every_network),
+        cmocka_unit_test(test_plants),        cmocka_unit_test(test_faults),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
