@@ -78,7 +78,7 @@ lap_grid *lap_history_show_grid(const lap_metric *metric) {
                                               {"host", {"Host", false, 8, 8}}};
     lap_grid *g = lap_grid_new(columns, sizeof columns / sizeof *columns);
     for (int m = 0; metric && m < LAP_METRICS; m++)
-        if ((lap_metric)m != *metric) lap_grid_hide(g, (size_t)(SHOW_FIRST_METRIC + m));
+        if ((lap_metric)m != *metric) lap_grid_hide(g, (size_t)SHOW_FIRST_METRIC + (size_t)m);
     return g;
 }
 

@@ -203,7 +203,8 @@ static bool excite_valid(const lap_case *c) {
         if (v[i] <= 0) return false;
     int vector = vector_of(c);
     if (v[GROUP] % v[LANES] || v[SPLIT] > c->partner->out.cs / vector) return false;
-    uint64_t sums = (uint64_t)(v[GROUP] * vector), shared = (uint64_t)(c->op->out.c * v[LANES]);
+    uint64_t sums = (uint64_t)v[GROUP] * (uint64_t)vector;
+    uint64_t shared = (uint64_t)c->op->out.c * (uint64_t)v[LANES];
     uint64_t floats = (uint64_t)(c->op->in.cs + c->op->out.c) + (sums > shared ? sums : shared);
     return lap_row_group_fits(c->device, (uint64_t)v[GROUP], floats * sizeof(float));
 }

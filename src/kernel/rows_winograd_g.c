@@ -104,7 +104,8 @@ static double fullness(const lap_case *c) {
     winograd g = winograd_of(c);
     uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     uint64_t busiest = lap_row_ceil_div(g.groups, units), rest = busiest % g.resident;
-    double rounds = (double)(busiest / g.resident);
+    uint64_t whole = busiest / g.resident;
+    double rounds = (double)whole;
     if (rest) rounds += 0.3 + 0.7 * (double)rest / (double)g.resident;
     return (double)g.groups / (double)(units * g.resident) / rounds;
 }
