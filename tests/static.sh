@@ -9,13 +9,15 @@ case $mode in
   tidy)
     tool=$(command -v clang-tidy-15 || true)
     [ -n "$tool" ] || { echo "skipped: clang-tidy-15 is not installed"; exit 77; }
-    # One file a call: the analyser mixes up va_lists of several.
+    # One file a call: the analyser mixes up va_lists of several. glibc checks of snprintf, as macros, cannot take
+    # a macro that stands for two arguments.
     files=$(find "$source/src" "$source/backends" -name '*.c' | sort)
     found=0
     while IFS= read -r file; do # what the build compiles: an optional part may be left out of it
-      grep -qF "\"$file\"" "$build/compile_commands.json" && printf '%s\0' "$file"
+      if grep -qF "\"$file\"" "$build/compile_commands.json"; then printf '%s\0' "$file"; fi
     done <<<"$files" |
-      xargs -0 -P "$(nproc)" -n 1 "$tool" -p "$build" --quiet >"$build/tidy.log" 2>"$build/tidy.err" || found=1
+      xargs -0 -P "$(nproc)" -n 1 "$tool" -p "$build" --quiet --extra-arg=-U_FORTIFY_SOURCE \
+        >"$build/tidy.log" 2>"$build/tidy.err" || found=1
     grep -E 'error:|warning:' "$build/tidy.log" | sort -u | head -40 || true
     [ $found = 0 ] || { [ -s "$build/tidy.log" ] || tail -n 5 "$build/tidy.err"; exit 1; }
     echo "clang-tidy: no finding in $(wc -l <<<"$files") files"
