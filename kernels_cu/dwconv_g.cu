@@ -105,7 +105,13 @@ static __device__ __forceinline__ void widen2(unsigned int word, float *v) {
 }
 static __device__ __forceinline__ unsigned int narrow2(const float *v) {
     unsigned int word;
+#if __CUDA_ARCH__ >= 800
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(v[1]), "f"(v[0]));
+#else
+    asm("{.reg .b16 l, h; cvt.rn.f16.f32 l, %1; cvt.rn.f16.f32 h, %2; mov.b32 %0, {l, h};}"
+        : "=r"(word)
+        : "f"(v[0]), "f"(v[1]));
+#endif
     return word;
 }
 #elif PRECISION == 4

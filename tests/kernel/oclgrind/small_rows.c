@@ -221,13 +221,20 @@ static void run_row(rig *r, const lap_kernel_row *row, const lap_case *c) {
         lap_buffer_free(buffers[i]);
 }
 
-/* Sets the row's number of parts; false when the row should not run in this mode. */
+/* Sets the row's number of parts (of a sum's depth, or of the lines whose means are taken); false
+ * when the row should not run in this mode. */
 static bool set_split(const lap_kernel_row *row, lap_case *c, bool split) {
-    for (int i = 0; i < row->tunable_count; i++)
-        if (strcmp(row->tunables[i].name, "SPLITK") == 0) {
+    for (int i = 0; i < row->tunable_count; i++) {
+        const char *name = row->tunables[i].name;
+        if (strcmp(name, "SPLITK") == 0) {
             c->params.value[i] = split ? SPLIT : 1;
             return row->valid(c);
         }
+        if (strcmp(name, "ROWS") == 0 && c->fusion == LAP_FUSE_POOL) {
+            c->params.value[i] = split ? (c->op->out.h + 1) / 2 : c->op->out.h;
+            return row->valid(c);
+        }
+    }
     return !split;
 }
 
