@@ -213,6 +213,7 @@ lap_status lap_merge_add(lap_merge *m, size_t rank, const char *host, const char
             json_object_del(root, "rows");
             json_object_del(root, "devices");
             json_object_del(root, "sets");
+            json_object_del(root, "fleet");
         }
     }
     json_decref(root);

@@ -505,5 +505,6 @@ lap_status lap_report_json(const lap_report *report, lap_text *out, lap_error *e
         push(&b, rows, row_value(&b, report, &report->rows[i], origin));
     set(&b, document, "rows", rows);
     set(&b, document, "sets", lap_json_sets(&b, report->sets, report->set_count));
+    set(&b, document, "fleet", json_null()); /* the merged document of a fleet has it */
     return lap_json_finish(&b, document, out, err);
 }

@@ -41,7 +41,8 @@ static void keys_are_the_schema(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
     json_t *d = render(&s->report);
-    assert_keys(d, "schema tool host config started resumed finished run_id devices rows sets");
+    assert_keys(d,
+                "schema tool host config started resumed finished run_id devices rows sets fleet");
     assert_string_equal(json_string_value(json_object_get(d, "schema")), "warmlap/1");
     assert_keys(json_object_get(d, "tool"), "name version libraries");
     assert_keys(json_object_get(d, "host"), "cpu cores os kernel memory_bytes");
