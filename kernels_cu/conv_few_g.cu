@@ -108,9 +108,6 @@ static __device__ __forceinline__ unsigned int narrow2(const float *v) {
 #error "no storage of this precision here"
 #endif
 #if VC == 8
-static __device__ __forceinline__ void widen(const pack p, float *v) {
-    widen2(p.x, v), widen2(p.y, v + 2), widen2(p.z, v + 4), widen2(p.w, v + 6);
-}
 static __device__ __forceinline__ pack narrow(const float *v) {
     return make_uint4(narrow2(v), narrow2(v + 2), narrow2(v + 4), narrow2(v + 6));
 }
