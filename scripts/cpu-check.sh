@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # warmlap on the processor against ONNX Runtime: builds, verifies, then times both in turn, with as many
-# threads, and prints the ratios at batch 1 and 16; once with direct kernels only, once as shipped.
+# threads, and prints the ratios: ResNet-18 at batch 1 and 16, once with direct kernels only, once as
+# shipped; the other networks at batch 1 as shipped.
 # Usage: scripts/cpu-check.sh [OUTPUT_FOLDER]         default: results/
 # Environment: LAP_ROUNDS=N   rounds (default 5). Of each program the best round's median counts: on a
 #                             machine that does something else as well, that is the least disturbed one.
@@ -8,7 +9,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 case "${1:-}" in
-  -h | --help) sed -n '2,7s/^# //p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,8s/^# //p' "$0"; exit 0 ;;
 esac
 out=${1:-$top/results}
 mkdir -p "$out"
@@ -21,20 +22,21 @@ python3 "$peer" --help >/dev/null || die "ONNX Runtime cannot be run"
 
 winograd=conv_winograd4_v,conv_winograd4_down_v,conv_winograd_v,conv_winograd_down_v
 threads=$(nproc)
+others=(resnet34 resnet50 efficientnet_b0)
 
-# ours NAME BATCH REPETITIONS VERIFY EXCLUDED: the median by the host's clock, in ms
+# ours MODEL NAME BATCH REPETITIONS VERIFY EXCLUDED: the median by the host's clock, in ms
 ours() {
-  "$warmlap" run --device type=cpu --set run:modes=latency --set "run:exclude=$5" --set "verify:mode=$4" \
-    --set "latency:batch=$2" --set latency:warmup=5 --set "latency:repetitions=$3" --force \
-    --json "$out/cpu-check-$1-$2.json" >"$out/cpu-check-$1-$2.txt" 2>&1 ||
-    { cat "$out/cpu-check-$1-$2.txt" >&2; return 1; }
+  local file=$out/cpu-check-$1-$2-$3
+  "$warmlap" run --device type=cpu --set run:modes=latency --set "network:model=$1" --set "run:exclude=$6" \
+    --set "verify:mode=$5" --set "latency:batch=$3" --set latency:warmup=5 --set "latency:repetitions=$4" --force \
+    --json "$file.json" >"$file.txt" 2>&1 || { cat "$file.txt" >&2; return 1; }
   python3 -c 'import json, statistics, sys
 row = json.load(open(sys.argv[1]))["rows"][0]
-print(1000 * statistics.median(row["spans"]["wall_samples_s"]))' "$out/cpu-check-$1-$2.json"
+print(1000 * statistics.median(row["spans"]["wall_samples_s"]))' "$file.json"
 }
 
-theirs() { # BATCH REPETITIONS
-  python3 "$peer" --threads "$threads" --batch "$1" --repetitions "$2" |
+theirs() { # MODEL BATCH REPETITIONS
+  python3 "$peer" --model "$1" --threads "$threads" --batch "$2" --repetitions "$3" |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["median_ms"])'
 }
 
@@ -47,19 +49,27 @@ for ((round = 1; round <= ${LAP_ROUNDS:-5}; round++)); do
   say "round $round; load $(cut -d' ' -f1-3 /proc/loadavg)"
   for batch in 1 16; do
     repetitions=$((batch == 1 ? 40 : 8))
-    ours direct $batch $repetitions $verify $winograd >>"$folder/direct-$batch"
-    theirs $batch $repetitions >>"$folder/peer-$batch"
-    ours default $batch $repetitions $verify "" >>"$folder/default-$batch"
+    ours resnet18 direct $batch $repetitions $verify $winograd >>"$folder/direct-$batch"
+    theirs resnet18 $batch $repetitions >>"$folder/resnet18-peer-$batch"
+    ours resnet18 default $batch $repetitions $verify "" >>"$folder/resnet18-default-$batch"
+  done
+  for model in "${others[@]}"; do
+    theirs "$model" 1 25 >>"$folder/$model-peer-1"
+    ours "$model" default 1 25 $verify "" >>"$folder/$model-default-1"
   done
   verify=off # the same kernels, verified in the first round
 done
 
 {
-  echo "ResNet-18, 224x224, fp32, $threads threads; ms per batch, best round's median"
-  printf '%-8s %14s %14s %8s %14s %8s\n' batch "ONNX Runtime" "warmlap direct" ratio "warmlap" ratio
+  echo "224x224, fp32, $threads threads; ms per batch, best round's median"
+  printf '%-16s %5s %14s %14s %6s\n' network batch "ONNX Runtime" warmlap ratio
+  line() { # NAME BATCH PEER_FILE OUR_FILE
+    awk -v name="$1" -v n="$2" -v p="$(least "$folder/$3")" -v w="$(least "$folder/$4")" \
+      'BEGIN { printf "%-16s %5d %14.2f %14.2f %6.2f\n", name, n, p, w, p / w }'
+  }
   for batch in 1 16; do
-    awk -v n=$batch -v p="$(least "$folder/peer-$batch")" -v d="$(least "$folder/direct-$batch")" \
-      -v w="$(least "$folder/default-$batch")" \
-      'BEGIN { printf "%-8d %14.2f %14.2f %8.2f %14.2f %8.2f\n", n, p, d, p / d, w, p / w }'
+    line "resnet18 direct" $batch resnet18-peer-$batch direct-$batch
+    line resnet18 $batch resnet18-peer-$batch resnet18-default-$batch
   done
+  for model in "${others[@]}"; do line "$model" 1 "$model-peer-1" "$model-default-1"; done
 } | tee "$out/cpu-check.txt"

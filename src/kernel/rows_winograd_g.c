@@ -11,7 +11,6 @@
 
 enum { BT, BN, BK, TM, TN, ASYNC, WINOGRAD_TUNABLES };
 
-#define LOCAL_STATIC 49152  /* most that defaults declare in OpenCL */
 #define LOCAL_DEFAULT 32768 /* most that defaults take where nothing was measured */
 
 typedef struct winograd {
@@ -86,7 +85,7 @@ static bool find_defaults(const lap_case *c, lap_params *params) {
         if (lap_row_small_registers(c->device) && v[TM] * v[TN] > 16) continue;
         if (!valid(&trial)) continue;
         uint64_t local = winograd_of(&trial).local_bytes;
-        if (!in_cuda(c) && local > (is_nvidia(c->device) ? LOCAL_STATIC : LOCAL_DEFAULT)) continue;
+        if (!is_nvidia(c->device) && local > LOCAL_DEFAULT) continue;
         *params = trial.params;
         return true;
     }

@@ -23,11 +23,12 @@ lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_
     return LAP_OK;
 }
 
-/* More local memory than the driver lists, which kernels on matrix instructions use. */
+/* More local memory than the driver lists, which kernels for GPUs use. */
 static lap_status probe_local(lap_session *session, lap_error *err) {
     const lap_device_info *info = lap_device_get_info(session->device);
     bool declared = strcmp(info->language, "cl") == 0; /* CUDA asks for it, and it is documented */
     if (session->probed & LAP_FEATURE_LARGE_LOCAL || !declared) return LAP_OK;
+    if (info->local_optin_bytes <= info->local_bytes) return LAP_OK;
     lap_error detail = {0};
     lap_status status = lap_probe_local(session->queue, &detail);
     switch (status) {
@@ -50,7 +51,8 @@ static lap_status probe_local(lap_session *session, lap_error *err) {
 
 lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_error *err) {
     unsigned bit = 1u << precision;
-    if (precision == LAP_FP32 || session->probed & bit) return LAP_OK;
+    if (session->probed & bit) return LAP_OK;
+    if (precision == LAP_FP32) return probe_local(session, err);
     lap_precision made_of = precision == LAP_FP32X3 ? LAP_FP16 : precision;
     lap_error detail = {0};
     lap_status status = lap_probe_mma(session->queue, made_of, &detail);
