@@ -1,4 +1,4 @@
-/* Steps that one launch runs one after another (chain_mma): what a row of the kernel list tells of
+/* Steps that one launch runs one after another (chain): what a row of the kernel list tells of
  * its op. The kernels have the same words in the same order. */
 #ifndef LAP_KERNEL_CHAIN_H
 #define LAP_KERNEL_CHAIN_H
@@ -29,7 +29,7 @@ typedef enum lap_chain_word {
     LAP_CHAIN_IN_H,
     LAP_CHAIN_IN_W,
     LAP_CHAIN_IN_BYTES,
-    LAP_CHAIN_HALO,
+    LAP_CHAIN_STEP,
     LAP_CHAIN_LINES,
     LAP_CHAIN_PHASES,
     LAP_CHAIN_BUFFERS,
@@ -39,11 +39,9 @@ typedef enum lap_chain_word {
     LAP_CHAIN_SECOND_BYTES,
     LAP_CHAIN_SECOND_STEP,
     LAP_CHAIN_IMAGES,
-    /* chain_split's. */
     LAP_CHAIN_SPLITS,
     LAP_CHAIN_SCRATCH, /* the plan's */
     LAP_CHAIN_TILES,
-    LAP_CHAIN_STEP = LAP_CHAIN_HALO,
     /* The stem's own meaning of two of them: the convolution's size before the pool. */
     LAP_CHAIN_CONV_H = LAP_CHAIN_LINES,
     LAP_CHAIN_CONV_W = LAP_CHAIN_PHASES

@@ -11,14 +11,12 @@
 #define STEM_CHANNELS 32
 #define STEM_ROWS 7
 
-/* Byte of the element at `depth` (bytes within a quarter) of output channel k of bn, in the words
- * of the lanes. Lane k % 8 * 4 + i holds, of its column, the i-th word of both 16-byte halves.
- * Words of four columns of channels are two pieces of 16 bytes a lane. */
-static size_t lane_byte(size_t k, size_t depth, size_t bn) {
+/* Byte of the element at `depth` (bytes within a quarter) of a tile's output channel k, in the
+ * words of the lanes. Lane k % 8 * 4 + i holds, of each 8 channels, the i-th word of both 16-byte
+ * halves; the words of 16 channels are a piece of 16 bytes a lane. */
+static size_t lane_byte(size_t k, size_t depth) {
     size_t half = depth / 16, lane = k % 8 * 4 + depth % 16 / 4, column = k / 8;
-    size_t columns = bn / 8, piece = columns > 2 ? 2 : columns; /* columns in a lane's piece */
-    size_t at = column / piece * (32 * piece * 8) + lane * (piece * 8);
-    return at + column % piece * 8 + half * 4 + depth % 4;
+    return column / 2 * 512 + lane * 16 + column % 2 * 8 + half * 4 + depth % 4;
 }
 
 size_t lap_pack_chain_bytes(const lap_op *op, const lap_op *partner, lap_precision precision) {
@@ -42,14 +40,14 @@ void lap_pack_chain(const lap_op *op, const float *w, const lap_op *partner, con
                 size_t at = c * element, quarter = at / LINE * 4 + at % LINE / QUARTER;
                 lap_element_put(precision,
                                 to + (quarter * TAPS + tap) * tap_bytes +
-                                    lane_byte(k % bn, at % QUARTER, bn),
+                                    lane_byte(k % bn, at % QUARTER),
                                 0, w[(k * (size_t)op->in.c + c) * TAPS + tap]);
             }
         to += phases * TAPS * 4 * tap_bytes;
         for (size_t c = 0; partner && c < (size_t)partner->in.c; c++) {
             size_t at = c * element, index = at % LINE / QUARTER * tails + at / LINE;
-            lap_element_put(precision, to + index * tap_bytes + lane_byte(k % bn, at % QUARTER, bn),
-                            0, partner_w[k * (size_t)partner->in.c + c]);
+            lap_element_put(precision, to + index * tap_bytes + lane_byte(k % bn, at % QUARTER), 0,
+                            partner_w[k * (size_t)partner->in.c + c]);
         }
     }
 }
@@ -69,7 +67,7 @@ void lap_pack_chain_stem(const lap_op *op, const float *w, lap_precision precisi
                     size_t at = (s * 4 + c) * element;
                     char *to = (char *)out + (k / STEM_CHANNELS * STEM_ROWS + r) * row_bytes;
                     to += at / QUARTER * (STEM_CHANNELS * QUARTER);
-                    to += lane_byte(k % STEM_CHANNELS, at % QUARTER, STEM_CHANNELS);
+                    to += lane_byte(k % STEM_CHANNELS, at % QUARTER);
                     lap_element_put(precision, to, 0,
                                     w[((k * c_count + c) * STEM_ROWS + r) * STEM_ROWS + s]);
                 }

@@ -13,9 +13,6 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_chain_stem_pool,
     &lap_row_chain_conv_down,
     &lap_row_chain_conv,
-    &lap_row_chain_split_stem_pool,
-    &lap_row_chain_split_conv_down,
-    &lap_row_chain_split_conv,
     &lap_row_stem_mma_pool,
     &lap_row_conv_mma_down,
     &lap_row_conv_mma_scale,
@@ -46,7 +43,6 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_maxpool_naive,
     /* average pool */
     &lap_row_chain_pool_fc,
-    &lap_row_chain_split_pool_fc,
     &lap_row_pool_fc_g,
     &lap_row_avgpool_g,
     &lap_row_avgpool_v,

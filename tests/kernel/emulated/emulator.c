@@ -257,7 +257,6 @@ typedef struct index {
 #define COPY_WAIT copy_wait
 #define LOAD_MATRICES load_matrices
 #define MMA multiply
-#define LOAD_WEIGHTS2(d, from) memcpy(d, from, 8)
 #define LOAD_WEIGHTS4(d, from) memcpy(d, from, 16)
 #define LOAD_SHARED_PIECE(d, from) memcpy(d, from, 16)
 #define LOAD_SHARED_HALF(d, from) memcpy(d, from, 8)
@@ -284,7 +283,8 @@ static u64 count_now(const void *count) {
     return *(const volatile u64 *)count;
 }
 
-static bool await_count(const void *count, u64 until, const int *over) {
+static bool await(const void *count, u64 until, void *sync, const int *over) {
+    (void)sync;
     for (u64 looks = 0; current->id == 0 && count_now(count) < until; looks++) {
         if (looks == LOOKS_MOST) stop("a barrier in device memory is never complete");
         yield();
@@ -292,12 +292,6 @@ static bool await_count(const void *count, u64 until, const int *over) {
     group_barrier();
     return *over == 0;
 }
-
-/* chain_mma waits for sync alone, chain_split for other counts too. */
-#define AWAIT_3(sync, until, over) await_count(sync, until, over)
-#define AWAIT_4(count, until, sync, over) await_count(count, until, over)
-#define AWAIT_OF(a, b, c, d, name, ...) name
-#define await(...) AWAIT_OF(__VA_ARGS__, AWAIT_4, AWAIT_3, )(__VA_ARGS__)
 
 static u32 own_id(void) {
     return current->id;

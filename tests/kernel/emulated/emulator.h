@@ -14,9 +14,7 @@ typedef struct emulated_launch {
     uint32_t groups, local_bytes;
 } emulated_launch;
 
-void emulated_chain_mma_tf32(const emulated_launch *launch);
-void emulated_chain_mma_fp16(const emulated_launch *launch);
-void emulated_chain_split_tf32(const emulated_launch *launch);
-void emulated_chain_split_fp16(const emulated_launch *launch);
+void emulated_chain_tf32(const emulated_launch *launch);
+void emulated_chain_fp16(const emulated_launch *launch);
 
 #endif

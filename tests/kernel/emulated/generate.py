@@ -6,7 +6,7 @@ import re
 import sys
 
 MACROS = {
-    "COPY16", "COPY8", "COPY_COMMIT", "COPY_WAIT", "LOAD_MATRICES", "MMA", "LOAD_WEIGHTS2",
+    "COPY16", "COPY8", "COPY_COMMIT", "COPY_WAIT", "LOAD_MATRICES", "MMA", 
     "LOAD_WEIGHTS4", "LOAD_SHARED_PIECE", "LOAD_SHARED_HALF", "STORE_SHARED_PIECE", "ADD_LANES",
     "PACK2", "UNPACK2", "ROUND_TF32", "ROUND_WORD_TF32", "MAX", "MMA_TYPE",
 }
@@ -46,8 +46,6 @@ def main():
         text = without_function(text, name)
     text = text.replace("typedef unsigned int u32;", "")
     text = text.replace("typedef unsigned long long u64;", "")
-    text = re.sub(r'asm volatile\("ld\.relaxed[^;]*;"\s*: "=l"\(until\)[^;]*\);',
-                  "until = *(volatile u64 *)sync;", text)
     text = re.sub(r'asm volatile\("st\.shared\.u32.*?\);',
                   "*(u32 *)(shared + 2 * TABLE_WORDS * 4 + tid * 4) = 0;", text, flags=re.S)
     text = text.replace('extern "C" __global__ void __launch_bounds__(THREADS, 1)', "static void")

@@ -55,33 +55,20 @@ static emulated_launch launch_of(const lap_define *defines, size_t count,
     return l;
 }
 
-static void chain_mma(const lap_define *defines, size_t count, const lap_raw_launch *launch,
-                      void *const *pointers) {
+static void chain(const lap_define *defines, size_t count, const lap_raw_launch *launch,
+                  void *const *pointers) {
     emulated_launch l = launch_of(defines, count, launch, pointers);
     if (fake_define(defines, count, "PRECISION", 0) == LAP_TF32)
-        emulated_chain_mma_tf32(&l);
+        emulated_chain_tf32(&l);
     else
-        emulated_chain_mma_fp16(&l);
-}
-
-static void chain_split(const lap_define *defines, size_t count, const lap_raw_launch *launch,
-                        void *const *pointers) {
-    emulated_launch l = launch_of(defines, count, launch, pointers);
-    if (fake_define(defines, count, "PRECISION", 0) == LAP_TF32)
-        emulated_chain_split_tf32(&l);
-    else
-        emulated_chain_split_fp16(&l);
+        emulated_chain_fp16(&l);
 }
 
 typedef struct setup {
     lap_precision precision;
     uint32_t units;
     uint64_t batch;
-    const char *prefer;
 } setup;
-
-static const char split_rows[] =
-    "chain_split_conv, chain_split_conv_down, chain_split_stem_pool, chain_split_pool_fc";
 
 static lap_session *begin(const setup *s) {
     start();
@@ -90,8 +77,7 @@ static lap_session *begin(const setup *s) {
     fake.devices[0].units = s->units;
     fake.devices[0].local_bytes = fake.devices[0].local_optin_bytes = 49152;
     assert_true(fake_register("probe_mma", "probe_mma", product));
-    assert_true(fake_register("chain_mma", "chain_mma", chain_mma));
-    assert_true(fake_register("chain_split", "chain_split", chain_split));
+    assert_true(fake_register("chain", "chain", chain));
     return open_session();
 }
 
@@ -123,7 +109,7 @@ static void same_bits(lap_session *session, const lap_plan_options *options) {
 static void check(const setup *s) {
     lap_session *session = begin(s);
     lap_error err = {0};
-    lap_plan_options options = {.batch = s->batch, .precision = s->precision, .prefer = s->prefer};
+    lap_plan_options options = {.batch = s->batch, .precision = s->precision};
     same_bits(session, &options);
     lap_check_report report = {0};
     lap_status status = lap_check_layers(session, net, weights, &options, images, LAP_CHECK_QUICK,
@@ -134,16 +120,14 @@ static void check(const setup *s) {
     close_session(session);
 }
 
-static void chains(void **state) {
+static void tf32(void **state) {
     (void)state;
-    check(&(setup){.precision = LAP_TF32, .units = 12, .batch = 1});
-    check(&(setup){.precision = LAP_FP16, .units = 20, .batch = 1});
+    check(&(setup){.precision = LAP_TF32, .units = 32, .batch = 1});
 }
 
-static void split_chains(void **state) {
+static void fp16(void **state) {
     (void)state;
-    check(&(setup){.precision = LAP_TF32, .units = 32, .batch = 1, .prefer = split_rows});
-    check(&(setup){.precision = LAP_FP16, .units = 12, .batch = 2, .prefer = split_rows});
+    check(&(setup){.precision = LAP_FP16, .units = 12, .batch = 1});
 }
 
 int main(void) {
@@ -156,8 +140,8 @@ int main(void) {
     for (int i = 0; i < 2 * 3 * SIZE * SIZE; i++)
         images[i] = (float)(i * 7 % 31 - 15) / 16;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chains),
-        cmocka_unit_test(split_chains),
+        cmocka_unit_test(tf32),
+        cmocka_unit_test(fp16),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     lap_weights_free(weights);

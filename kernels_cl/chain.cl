@@ -1,4 +1,4 @@
-/* chain_mma: several steps of a network in one launch, on tensor cores (mma.sync, NVIDIA compute
+/* chain: several steps of a network in one launch, on tensor cores (mma.sync, NVIDIA compute
  * capability 8.0 and later), fp16, bf16 or tf32 operands, fp32 sums. For small batches, where what
  * is between two kernels costs as much as the kernels.
  *
@@ -55,8 +55,8 @@ enum {
     OUT_C, /* output channels as stored */
     IN_H,
     IN_W,
-    IN_BYTES, /* of an input pixel */
-    HALO,
+    IN_BYTES,     /* of an input pixel */
+    STEP,         /* of the window: 1 or 2 */
     LINES,        /* rows of 128 bytes in a buffer */
     PHASES,       /* buffers' worth of input channels */
     BUFFERS,      /* in local memory at a time */
@@ -65,12 +65,18 @@ enum {
     SECOND_W,
     SECOND_BYTES,
     SECOND_STEP,
-    IMAGES
+    IMAGES,
+    SPLITS,  /* groups that share a tile */
+    SCRATCH, /* a count of 128 bytes a tile, then the parts' sums */
+    TILES
 };
 
 #define THREADS 256
 #define ZEROS 128 /* bytes of zeros that rows outside the image are read from */
 #define HEAD (2 * TABLE_WORDS * 4 + ZEROS + 128)
+#define LINE                                                                                       \
+    144 /* bytes from pixel to pixel in local memory: 128 and 16 against bank conflicts            \
+         */
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 #define PATIENCE (1 << 22) /* looks at the barrier before it gives up: seconds */
@@ -80,6 +86,10 @@ typedef ulong u64;
 #define COPY16(to, from, bytes)                                                                    \
     __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),         \
                      "r"(bytes)                                                                    \
+                     : "memory")
+#define STORE_SHARED_PIECE(to, v)                                                                  \
+    __asm__ volatile("st.global.cg.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"((v)[0]),         \
+                     "f"((v)[1]), "f"((v)[2]), "f"((v)[3])                                         \
                      : "memory")
 #define COPY8(to, from, bytes)                                                                     \
     __asm__ volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from),          \
@@ -98,8 +108,6 @@ typedef ulong u64;
                      : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                      \
                      : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
 /* Weights: nobody writes them, so they may be fetched before the barrier. */
-#define LOAD_WEIGHTS2(d, from)                                                                     \
-    __asm__ volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"((d)[0]), "=r"((d)[1]) : "l"(from))
 #define LOAD_WEIGHTS4(d, from)                                                                     \
     __asm__ volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"                                 \
                      : "=r"((d)[0]), "=r"((d)[1]), "=r"((d)[2]), "=r"((d)[3])                      \
@@ -148,29 +156,34 @@ typedef ulong u64;
 #define MAX(best, word) __asm__("max.NaN.bf16x2 %0, %0, %1;" : "+r"(best) : "r"(word))
 #endif
 
-/* ---- the barrier ---------------------------------------------------------------------------- */
+/* ---- barriers ------------------------------------------------------------------------------- */
 
 /* Everything this group wrote is there for whoever sees the count. */
-static inline __attribute__((always_inline)) void arrive(__global void *sync) {
+static inline __attribute__((always_inline)) void arrive(__global void *count) {
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (get_local_id(0) == 0)
-        __asm__ volatile(
-            "{.reg .u64 t; fence.acq_rel.gpu; atom.release.gpu.global.add.u64 t, [%0], 1;}" ::"l"(
-                sync)
-            : "memory");
+    if ((u32)get_local_id(0) == 0)
+        __asm__ volatile("fence.acq_rel.gpu; red.relaxed.gpu.global.add.u64 [%0], 1;" ::"l"(count)
+                         : "memory");
+}
+
+/* A count as it is; it grows only. */
+static inline __attribute__((always_inline)) u64 count_now(__global const void *count) {
+    u64 now;
+    __asm__ volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(count) : "memory");
+    return now;
 }
 
 /* Until the count is at least `until`. False: the launch is over. */
-static inline __attribute__((always_inline)) bool await(__global void *sync, u64 until,
-                                                        volatile __local int *over) {
-    if (get_local_id(0) == 0) {
+static inline __attribute__((always_inline)) bool
+await(__global const void *count, u64 until, __global void *sync, volatile __local int *over) {
+    if ((u32)get_local_id(0) == 0) {
         __global u32 *failed = (__global u32 *)sync + 2;
         u64 seen = 0;
         u32 gone = 0;
         for (u32 looks = 1;; looks++) {
             __asm__ volatile("ld.acquire.gpu.global.u64 %0, [%1];"
                              : "=l"(seen)
-                             : "l"(sync)
+                             : "l"(count)
                              : "memory");
             if (seen >= until) break;
             if (looks % 1024 != 0) continue;
@@ -189,7 +202,7 @@ static inline __attribute__((always_inline)) bool await(__global void *sync, u64
 }
 
 /* v of the lane whose number differs in these bits. */
-static inline __attribute__((always_inline)) float lane_value(float v, int bits) {
+static inline float lane_value(float v, int bits) {
     u32 other;
     __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;"
                      : "=r"(other)
@@ -204,7 +217,7 @@ typedef struct place {
     volatile __local int *over;
 } place;
 
-#define AWAIT(p) ((p)->until == 0 || await((p)->sync, (p)->until, (p)->over))
+#define AWAIT(p) ((p)->until == 0 || await((p)->sync, (p)->until, (p)->sync, (p)->over))
 
 /* The local id as if it were new at every step: what follows from it is not worth a register for
  * the whole launch. */
@@ -216,43 +229,33 @@ static inline __attribute__((always_inline)) u32 own_id(void) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-#include "chain_mma_stem.clh"
+#include "chain_stem.clh"
 
 /* Convolution tiles: rows of 16 pixels of a warp, 8 output channels of a group. */
 #define CONV conv_2_4
 #define MF 2
 #define NF 4
-#include "chain_mma_conv.clh"
+#include "chain_conv.clh"
 #define CONV conv_2_2
 #define MF 2
 #define NF 2
-#include "chain_mma_conv.clh"
+#include "chain_conv.clh"
 #define CONV conv_1_4
 #define MF 1
 #define NF 4
-#include "chain_mma_conv.clh"
-#define CONV conv_1_2
-#define MF 1
-#define NF 2
-#include "chain_mma_conv.clh"
-#define CONV conv_1_1
-#define MF 1
-#define NF 1
-#include "chain_mma_conv.clh"
-#include "chain_mma_fc.clh"
+#include "chain_conv.clh"
+#include "chain_fc.clh"
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
-chain_mma(__global char *memory, __global const char *restrict weights,
-          __global const int *restrict table, __global void *sync, const int first,
-          const int count) {
+chain(__global char *memory, __global const char *restrict weights,
+      __global const int *restrict table, __global void *sync, const int first, const int count) {
     __local char shared[LOCAL] __attribute__((aligned(128)));
     __local int *words = (__local int *)shared;
     volatile __local int *over = (volatile __local int *)(shared + 2 * TABLE_WORDS * 4 + ZEROS);
     const u32 tid = (u32)get_local_id(0);
     const u32 base = (u32)(size_t)shared;
     const int steps = count < 0 ? -count : count;
-    u64 until = 0;
-    __asm__ volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(until) : "l"(sync) : "memory");
+    u64 until = count_now(sync);
     until -=
         until % (u32)get_num_groups(0); /* some may have arrived at this launch's first barrier */
     if (tid < TABLE_WORDS && count > 0) words[tid] = table[first * TABLE_WORDS + tid];
@@ -285,12 +288,6 @@ chain_mma(__global char *memory, __global const char *restrict weights,
                 going = conv_1_4(memory, weights, t, shared, base, &p);
                 break;
             case 3:
-                going = conv_1_2(memory, weights, t, shared, base, &p);
-                break;
-            case 4:
-                going = conv_1_1(memory, weights, t, shared, base, &p);
-                break;
-            case 5:
                 going = stem(memory, weights, t, shared, base, &p);
                 break;
             default:
@@ -301,7 +298,7 @@ chain_mma(__global char *memory, __global const char *restrict weights,
         if (step + 1 == steps) return;
         if (tid < TABLE_WORDS) words[(step + 1) % 2 * TABLE_WORDS + tid] = ahead;
         arrive(sync);
-        until += get_num_groups(0);
+        until += (u32)get_num_groups(0);
         p.until = until;
     }
 }

@@ -1,7 +1,6 @@
-/* chain_split: several steps of a network in one launch, on tensor cores (mma.sync, NVIDIA compute
- * capability 8.0 and later), fp16, bf16 or tf32 operands, fp32 sums. For small batches. As
- * chain_mma, but groups can share a tile's depth (chain_split_conv), input rows are padded instead
- * of exchanged, and a window of step 2 reads one line of input like the others.
+/* chain: several steps of a network in one launch, on tensor cores (mma.sync, NVIDIA compute
+ * capability 8.0 and later), fp16, bf16 or tf32 operands, fp32 sums. For small batches, where what
+ * is between two kernels costs as much as the kernels.
  *
  * Groups stay for the whole launch and meet at a barrier in device memory after every step; all of
  * them must be resident at the same time, which whoever launches has to see to. A barrier that
@@ -108,8 +107,6 @@ typedef unsigned long long u64;
                  : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                          \
                  : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
 /* Weights: nobody writes them, so they may be fetched before the barrier. */
-#define LOAD_WEIGHTS2(d, from)                                                                     \
-    asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"((d)[0]), "=r"((d)[1]) : "l"(from))
 #define LOAD_WEIGHTS4(d, from)                                                                     \
     asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"                                     \
                  : "=r"((d)[0]), "=r"((d)[1]), "=r"((d)[2]), "=r"((d)[3])                          \
@@ -222,26 +219,26 @@ static __device__ __forceinline__ u32 own_id(void) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-#include "chain_split_stem.cuh"
+#include "chain_stem.cuh"
 
 /* Convolution tiles: rows of 16 pixels of a warp, 8 output channels of a group. */
 #define CONV conv_2_4
 #define MF 2
 #define NF 4
-#include "chain_split_conv.cuh"
+#include "chain_conv.cuh"
 #define CONV conv_2_2
 #define MF 2
 #define NF 2
-#include "chain_split_conv.cuh"
+#include "chain_conv.cuh"
 #define CONV conv_1_4
 #define MF 1
 #define NF 4
-#include "chain_split_conv.cuh"
-#include "chain_split_fc.cuh"
+#include "chain_conv.cuh"
+#include "chain_fc.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    chain_split(char *memory, const char *__restrict__ weights, const int *__restrict__ table,
-                void *sync, const int first, const int count) {
+    chain(char *memory, const char *__restrict__ weights, const int *__restrict__ table, void *sync,
+          const int first, const int count) {
     extern __shared__ __align__(128) char shared[];
     int *words = (int *)shared, *over = (int *)(shared + 2 * TABLE_WORDS * 4 + ZEROS);
     const u32 tid = threadIdx.x;
@@ -277,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             case 2:
                 going = conv_1_4(memory, weights, t, shared, base, &p);
                 break;
-            case 5:
+            case 3:
                 going = stem(memory, weights, t, shared, base, &p);
                 break;
             default:

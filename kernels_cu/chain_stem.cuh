@@ -1,5 +1,5 @@
-/* Part of chain_mma: a network's first convolution with the max-pool behind it: 7x7, step 2, border
- * 3, over pixels of 4 stored channels, then 3x3, step 2, border 1, + bias [+ ReLU].
+/* Part of chain: a network's first convolution with the max-pool behind it: 7x7, step 2,
+ * border 3, over pixels of 4 stored channels, then 3x3, step 2, border 1, + bias [+ ReLU].
  *
  * A tile is 7 x 8 pixels of the pool and 32 channels; 15 x 17 pixels of the convolution are
  * computed for it, 32 by each warp. One window row is 8 neighbouring pixels, 32 values in a line,
@@ -14,7 +14,10 @@
 #define PATCH_W (TILE_W * 2 + 6)
 #define PATCH_H (TILE_H * 2 + 5)
 #define DEPTH ELEMENT /* products of a window row: 64 or 128 bytes, 32 each */
-#define AHEAD (ELEMENT == 2 ? 7 : 3)
+#define WARPS_N                                                                                    \
+    (ELEMENT / 2) /* warps side by side in channels, for their weights to fit registers */
+#define STEM_MI (2 * WARPS_N)
+#define STEM_NI (4 / WARPS_N)
 #define RESULT_ROW (32 * ELEMENT + 16)
 #define ROW_PIECES (2 * ELEMENT)
 /* Place i of a tile that begins at `from`, moved into an image of `size`. */
@@ -32,6 +35,7 @@ static __device__ __forceinline__ bool stem(char *memory, const char *weights, c
     const float *bias = (const float *)(weights + (u64)(u32)t[BIAS] * 16);
     char *out = memory + (u64)(u32)t[OUT] * 16;
     const u32 patch = base + HEAD;
+    const u32 mg = warp / WARPS_N, ng = warp % WARPS_N;
     bool waiting = true;
 
     for (u32 item = blockIdx.x; item < (u32)t[ITEMS]; item += gridDim.x) {
@@ -40,15 +44,7 @@ static __device__ __forceinline__ bool stem(char *memory, const char *weights, c
         const int p0 = (int)(tile / columns) * POOL_H, q0 = (int)(tile % columns) * POOL_W;
         const int y0 = p0 * 2 - 1, x0 = q0 * 2 - 1; /* of the convolution */
         const char *w_from =
-            weights + (u64)(u32)t[WEIGHTS] * 16 + block * (7 * DEPTH * 1024) + lane * 16;
-        u32 w[AHEAD][DEPTH][4][2];
-#pragma unroll
-        for (int r = 0; r < AHEAD; r++)
-#pragma unroll
-            for (int k = 0; k < DEPTH; k++) {
-                LOAD_WEIGHTS4(&w[r][k][0][0], w_from + (r * DEPTH + k) * 1024);
-                LOAD_WEIGHTS4(&w[r][k][2][0], w_from + (r * DEPTH + k) * 1024 + 512);
-            }
+            weights + (u64)(u32)t[WEIGHTS] * 16 + block * (7 * DEPTH * 1024) + ng * 512 + lane * 16;
         if (!waiting) __syncthreads();
         if (waiting && !AWAIT(p)) return false;
         waiting = false;
@@ -64,21 +60,30 @@ static __device__ __forceinline__ bool stem(char *memory, const char *weights, c
 #endif
         }
         COPY_COMMIT();
-        /* A row behind the tile's last pixel repeats the first. */
-        u32 a_at[2];
+        u32 w[7][DEPTH][STEM_NI][2];
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const u32 m = warp * 32 + i * 16 + (lane & 15), pixel = m < TILE_H * TILE_W ? m : 0;
+        for (int r = 0; r < 7; r++)
+#pragma unroll
+            for (int k = 0; k < DEPTH; k++)
+#pragma unroll
+                for (int j = 0; j < STEM_NI; j += 2)
+                    LOAD_WEIGHTS4(&w[r][k][j][0], w_from + (r * DEPTH + k) * 1024 + j * 256);
+        /* A row behind the tile's last pixel repeats the first. */
+        u32 a_at[STEM_MI];
+#pragma unroll
+        for (int i = 0; i < STEM_MI; i++) {
+            const u32 m = mg * (STEM_MI * 16) + i * 16 + (lane & 15),
+                      pixel = m < TILE_H * TILE_W ? m : 0;
             a_at[i] = patch + (pixel / TILE_W * PATCH_W + pixel % TILE_W) * (2 * PIXEL) +
                       (lane >> 4 << 4);
         }
-        float acc[2][4][4];
+        float acc[STEM_MI][STEM_NI][4];
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 k = block * 32 + j * 8 + (lane & 3) * 2;
+        for (int j = 0; j < STEM_NI; j++) {
+            const u32 k = block * 32 + ng * 16 + j * 8 + (lane & 3) * 2;
             const float add0 = bias[k], add1 = bias[k + 1];
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
+            for (int i = 0; i < STEM_MI; i++) {
                 acc[i][j][0] = acc[i][j][2] = add0;
                 acc[i][j][1] = acc[i][j][3] = add1;
             }
@@ -90,7 +95,7 @@ static __device__ __forceinline__ bool stem(char *memory, const char *weights, c
 #pragma unroll
             for (int k = 0; k < DEPTH; k++) {
 #pragma unroll
-                for (int i = 0; i < 2; i++) {
+                for (int i = 0; i < STEM_MI; i++) {
                     u32 a[4];
                     LOAD_MATRICES(a, a_at[i] + r * (PATCH_W * PIXEL) + k * 32);
 #if PRECISION == 2
@@ -99,13 +104,8 @@ static __device__ __forceinline__ bool stem(char *memory, const char *weights, c
                         ROUND_WORD_TF32(a[e]);
 #endif
 #pragma unroll
-                    for (int j = 0; j < 4; j++)
-                        MMA(acc[i][j], a, w[r % AHEAD][k][j][0], w[r % AHEAD][k][j][1]);
-                }
-                if (r + AHEAD < 7) {
-                    const char *from = w_from + ((r + AHEAD) * DEPTH + k) * 1024;
-                    LOAD_WEIGHTS4(&w[r % AHEAD][k][0][0], from);
-                    LOAD_WEIGHTS4(&w[r % AHEAD][k][2][0], from + 512);
+                    for (int j = 0; j < STEM_NI; j++)
+                        MMA(acc[i][j], a, w[r][k][j][0], w[r][k][j][1]);
                 }
             }
         }
@@ -115,13 +115,14 @@ static __device__ __forceinline__ bool stem(char *memory, const char *weights, c
         const u32 least = flags & FLAG_RELU ? 0 : LOWEST;
 #endif
 #pragma unroll
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < STEM_MI; i++)
 #pragma unroll
-            for (int j = 0; j < 4; j++)
+            for (int j = 0; j < STEM_NI; j++)
 #pragma unroll
                 for (int low = 0; low < 2; low++) {
-                    const u32 m = warp * 32 + i * 16 + low * 8 + (lane >> 2);
-                    char *to = results + m * RESULT_ROW + (j * 8 + (lane & 3) * 2) * ELEMENT;
+                    const u32 m = mg * (STEM_MI * 16) + i * 16 + low * 8 + (lane >> 2);
+                    char *to =
+                        results + m * RESULT_ROW + (ng * 16 + j * 8 + (lane & 3) * 2) * ELEMENT;
                     float v0 = acc[i][j][low * 2], v1 = acc[i][j][low * 2 + 1];
 #if PRECISION == 2
                     if (flags & FLAG_RELU) {

@@ -1,10 +1,10 @@
-/* Part of chain_split: a convolution with a window of 3x3, border 1, step 1 or 2, + bias [+
+/* Part of chain: a convolution with a window of 3x3, border 1, step 1 or 2, + bias [+
  * residual, stored or made here by a 1x1 convolution of a second input] [+ ReLU]. Included once for
  * every tile, with CONV (its name), MF and NF.
  *
  * A tile is BM pixels times BN channels. Warps are 2 (rows) x 4 (depth): a warp multiplies BM / 2
  * pixels by all BN channels over a quarter of every phase, which is 128 bytes of input channels by
- * all taps; the quarters are added in local memory. A warp's weights of DIST phases are in its
+ * all taps; the quarters are added in shared memory. A warp's weights of DIST phases are in its
  * registers. With SPLITS > 1 that many groups share a tile, each with its phases: they leave their
  * sums in scratch, wait for each other, and each adds all parts of its share of the tile's rows.
  * All sums are in a fixed order.
@@ -33,10 +33,8 @@
                 MMA(acc[i][j], (a)[i], (w)[j][0], (w)[j][1]);                                      \
     } while (0)
 
-static inline __attribute__((always_inline)) bool CONV(__global char *memory,
-                                                       __global const char *weights,
-                                                       __local const int *t, __local char *shared,
-                                                       const u32 base, const place *p) {
+static __device__ __forceinline__ bool CONV(char *memory, const char *weights, const int *t,
+                                            char *shared, const u32 base, const place *p) {
     const u32 tid = own_id(), lane = tid & 31, warp = tid >> 5;
     const u32 kg = warp & 3, mg = warp >> 2;
     const u32 splits = (u32)t[SPLITS], columns = (u32)t[COLUMNS];
@@ -44,17 +42,15 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
     const u32 width = (u32)t[IN_W], height = (u32)t[IN_H], pixel_bytes = (u32)t[IN_BYTES];
     const u32 pixels = (u32)t[PIXELS], out_w = (u32)t[OUT_W], rows = (u32)t[ROWS];
     const u32 channels = (u32)t[OUT_C], lines = (u32)t[LINES], window_step = (u32)t[STEP];
-    __global const char *in = memory + (u64)(u32)t[IN] * 16,
-                        *second = memory + (u64)(u32)t[SECOND] * 16;
-    __global char *out = memory + (u64)(u32)t[OUT] * 16,
-                  *scratch = memory + (u64)(u32)t[SCRATCH] * 16;
+    const char *in = memory + (u64)(u32)t[IN] * 16, *second = memory + (u64)(u32)t[SECOND] * 16;
+    char *out = memory + (u64)(u32)t[OUT] * 16, *scratch = memory + (u64)(u32)t[SCRATCH] * 16;
     const u32 load_piece = tid & 7, load_row = tid >> 3;
     const u32 a_row = mg * (MF * 16) + (lane & 15), a_byte = kg * 32 + (lane >> 4 << 4);
     const u32 zeros = base + 2 * TABLE_WORDS * 4 + (lane >> 4 << 4);
     const u32 in_pixels = (u32)t[IMAGES] * height * width, quads = QUADS / splits;
     bool waiting = true;
 
-    for (u32 item = (u32)get_group_id(0); item < (u32)t[ITEMS]; item += (u32)get_num_groups(0)) {
+    for (u32 item = blockIdx.x; item < (u32)t[ITEMS]; item += gridDim.x) {
         const u32 part = item % splits, tile = item / splits;
         const u32 column = tile % columns, row0 = tile / columns * BM;
         const int all_phases = t[PHASES], all_tails = t[TAILS];
@@ -62,10 +58,10 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
         const int phases = ((int)part + 1) * all_phases / (int)splits - phase_from;
         const int tail_from = (int)part * all_tails / (int)splits;
         const int tails = ((int)part + 1) * all_tails / (int)splits - tail_from;
-        __global const char *w_tail =
-            weights + (u64)(u32)t[WEIGHTS] * 16 +
-            (u64)column * ((u32)(all_phases * 9 + all_tails) * (4 * TAP_BYTES)) + lane * 16;
-        __global const char *w_from = w_tail + ((u32)phase_from * 36 + kg * 9) * TAP_BYTES;
+        const char *w_tail = weights + (u64)(u32)t[WEIGHTS] * 16 +
+                             (u64)column * ((u32)(all_phases * 9 + all_tails) * (4 * TAP_BYTES)) +
+                             lane * 16;
+        const char *w_from = w_tail + ((u32)phase_from * 36 + kg * 9) * TAP_BYTES;
         w_tail += (u32)(all_phases * 36 + (int)kg * all_tails + tail_from) * TAP_BYTES;
 
         /* Zeros first: what is set on some paths only would take a register for the whole launch.
@@ -99,9 +95,7 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
                 for (int e = 0; e < 4; e++)
                     acc[i][j][e] = 0.0f;
         const u32 tail_at = base + HEAD, ring = tail_at + (u32)tails * (BM * LINE);
-        if (!waiting)
-            barrier(CLK_LOCAL_MEM_FENCE |
-                    CLK_GLOBAL_MEM_FENCE); /* the last tile's sums have been read */
+        if (!waiting) __syncthreads(); /* the last tile's sums have been read */
 
         /* The second input is older than the step before: its product needs no waiting. */
         if (tails > 0) {
@@ -113,7 +107,7 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
                 const u64 at =
                     (u64)image * (u32)t[SECOND_IMAGE] +
                     (pixel / out_w * (u32)t[SECOND_W] + pixel % out_w) * (u32)t[SECOND_STEP];
-                __global const char *from =
+                const char *from =
                     second + at * (u32)t[SECOND_BYTES] + tail_from * 128 + load_piece * 16;
                 for (int chunk = 0; chunk < tails; chunk++)
                     COPY16(tail_at + (chunk * BM + m) * LINE + load_piece * 16,
@@ -121,7 +115,7 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
             }
             COPY_COMMIT();
             COPY_WAIT(0);
-            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            __syncthreads();
 #pragma unroll 1
             for (int chunk = 0; chunk < tails; chunk++) {
                 u32 a[MF][4];
@@ -155,16 +149,16 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
             inside[i] = row < rows ? bits : 0;
             a_at[i] = ring + (middle - middle0) * LINE + a_byte;
         }
-        /* This work-item's results: quads of channels; their bias and residual. */
+        /* This thread's results: quads of channels; their bias and residual. */
         const u32 out_first = splits > 1 ? part * quads + tid : tid;
-        const float4 add = *(__global const float4 *)(weights + (u64)(u32)t[BIAS] * 16 +
-                                                      (column * BN + tid % (BN / 4) * 4) * 4);
+        const float4 add = *(const float4 *)(weights + (u64)(u32)t[BIAS] * 16 +
+                                             (column * BN + tid % (BN / 4) * 4) * 4);
         if (flags & FLAG_RESIDUAL) { /* older than the step before, too */
 #pragma unroll
             for (int e = 0; e < HELD; e++) {
                 const u32 quad = out_first + e * THREADS, row = row0 + quad / (BN / 4);
                 if ((splits > 1 && (e > 0 || tid >= quads)) || row >= rows) continue;
-                __global const char *from =
+                const char *from =
                     second + ((u64)row * channels + column * BN + quad % (BN / 4) * 4) * ELEMENT;
 #if ELEMENT == 2
                 LOAD_SHARED_HALF(residual[e], from);
@@ -173,19 +167,19 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
 #endif
             }
         }
-        __global char *counter = scratch + (u64)tile * 128;
+        char *counter = scratch + (u64)tile * 128;
         u64 met = splits > 1 ? count_now(counter) : 0;
         met += splits - (u32)met % splits;
         const u32 pixel_first = middle0 - width - 1 + load_row; /* below 0 is very large */
-        __global const char *load_from =
-            in + (long)(int)pixel_first * (int)pixel_bytes + phase_from * 128 + load_piece * 16;
+        const char *load_from = in + (long long)(int)pixel_first * (int)pixel_bytes +
+                                phase_from * 128 + load_piece * 16;
         if (waiting && !AWAIT(p)) return false;
         waiting = false;
 
 #define LOAD_PHASE(phase, buffer)                                                                  \
     do {                                                                                           \
         u32 to_ = ring + ((u32)(buffer)*lines + load_row) * LINE + load_piece * 16;                \
-        __global const char *from_ = load_from + (phase)*128;                                      \
+        const char *from_ = load_from + (phase)*128;                                               \
         u32 pixel_ = pixel_first;                                                                  \
         _Pragma("unroll 2") for (u32 line_ = load_row; line_ < lines; line_ += 32) {               \
             const bool real = pixel_ < in_pixels;                                                  \
@@ -223,7 +217,7 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
                         COPY_WAIT(3);
                         break;
                     }
-                    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+                    __syncthreads();
                     const u32 shift = (u32)buffer * (lines * LINE);
                     const bool more = phase + DIST < phases;
                     u32 a[2][MF][4]; /* of this tap and the next */
@@ -243,8 +237,7 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
                     }
                     w_from += 36 * TAP_BYTES;
                     if (phase + buffers < phases) {
-                        barrier(CLK_LOCAL_MEM_FENCE |
-                                CLK_GLOBAL_MEM_FENCE); /* all have read the buffer */
+                        __syncthreads(); /* all have read the buffer */
                         LOAD_PHASE(phase + buffers, buffer);
                     }
                     buffer = buffer + 1 == buffers ? 0 : buffer + 1;
@@ -253,20 +246,19 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
         }
 
         /* The quarters of the depth meet where the input was. */
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        __local float *sums = (__local float *)(shared + HEAD);
+        __syncthreads();
+        float *sums = (float *)(shared + HEAD);
 #pragma unroll
         for (int i = 0; i < MF; i++)
 #pragma unroll
             for (int j = 0; j < NF; j++) {
-                __local float2 *to =
-                    (__local float2 *)(sums +
-                                       (kg * BM + mg * (MF * 16) + i * 16 + (lane >> 2)) * SUM_ROW +
-                                       j * 8 + (lane & 3) * 2);
-                to[0] = (float2)(acc[i][j][0], acc[i][j][1]);
-                to[4 * SUM_ROW] = (float2)(acc[i][j][2], acc[i][j][3]);
+                float2 *to =
+                    (float2 *)(sums + (kg * BM + mg * (MF * 16) + i * 16 + (lane >> 2)) * SUM_ROW +
+                               j * 8 + (lane & 3) * 2);
+                to[0] = make_float2(acc[i][j][0], acc[i][j][1]);
+                to[4 * SUM_ROW] = make_float2(acc[i][j][2], acc[i][j][3]);
             }
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+        __syncthreads();
         float v[HELD][4];
 #pragma unroll
         for (int e = 0; e < HELD; e++) {
@@ -274,38 +266,36 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
             v[e][0] = v[e][1] = v[e][2] = v[e][3] = 0.0f;
 #pragma unroll
             for (int k = 0; k < 4; k++) {
-                const float4 s = *(__local const float4 *)(sums + (k * BM + m) * SUM_ROW + n);
+                const float4 s = *(const float4 *)(sums + (k * BM + m) * SUM_ROW + n);
                 v[e][0] += s.x, v[e][1] += s.y, v[e][2] += s.z, v[e][3] += s.w;
             }
         }
         if (splits > 1) {
-            __global char *parts =
-                scratch + (u64)(u32)t[TILES] * 128 + (u64)tile * (splits * (QUADS * 16));
+            char *parts = scratch + (u64)(u32)t[TILES] * 128 + (u64)tile * (splits * (QUADS * 16));
 #pragma unroll
             for (int e = 0; e < HELD; e++)
                 STORE_SHARED_PIECE(parts + (part * QUADS + e * THREADS + tid) * 16, v[e]);
             arrive(counter);
             if (!await(counter, met, p->sync, p->over)) return false;
-            /* A work-item adds HELD neighbouring parts of a quad, then one work-item what those
-             * gave. */
+            /* A thread adds HELD neighbouring parts of a quad, then one thread what those gave. */
             const u32 quad = tid % quads, group = tid / quads, groups = THREADS / quads;
-            __global const char *from = parts + (group * HELD * QUADS + part * quads + quad) * 16;
+            const char *from = parts + (group * HELD * QUADS + part * quads + quad) * 16;
             u32 word[HELD][4];
 #pragma unroll
             for (int e = 0; e < HELD; e++)
                 LOAD_SHARED_PIECE(word[e], from + e * (QUADS * 16));
 #pragma unroll
             for (int f = 0; f < 4; f++) {
-                v[0][f] = as_float(word[0][f]);
+                v[0][f] = __uint_as_float(word[0][f]);
 #pragma unroll
                 for (int e = 1; e < HELD; e++)
-                    v[0][f] += as_float(word[e][f]);
+                    v[0][f] += __uint_as_float(word[e][f]);
             }
-            *(__local float4 *)(sums + tid * 4) = (float4)(v[0][0], v[0][1], v[0][2], v[0][3]);
-            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            *(float4 *)(sums + tid * 4) = make_float4(v[0][0], v[0][1], v[0][2], v[0][3]);
+            __syncthreads();
             if (tid < quads) {
                 for (u32 g = 1; g < groups; g++) {
-                    const float4 s = *(__local const float4 *)(sums + (g * quads + tid) * 4);
+                    const float4 s = *(const float4 *)(sums + (g * quads + tid) * 4);
                     v[0][0] += s.x, v[0][1] += s.y, v[0][2] += s.z, v[0][3] += s.w;
                 }
             }
@@ -326,7 +316,7 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
 #else
 #pragma unroll
                 for (int f = 0; f < 4; f++)
-                    v[e][f] += as_float(residual[e][f]);
+                    v[e][f] += __uint_as_float(residual[e][f]);
 #endif
             }
             if (flags & FLAG_RELU) {
@@ -334,17 +324,17 @@ static inline __attribute__((always_inline)) bool CONV(__global char *memory,
                 for (int f = 0; f < 4; f++)
                     v[e][f] = v[e][f] < 0.0f ? 0.0f : v[e][f];
             }
-            __global char *to = out + ((u64)row * channels + k) * ELEMENT;
+            char *to = out + ((u64)row * channels + k) * ELEMENT;
 #if ELEMENT == 2
             uint2 both;
             PACK2(both.x, v[e][0], v[e][1]);
             PACK2(both.y, v[e][2], v[e][3]);
-            *(__global uint2 *)to = both;
+            *(uint2 *)to = both;
 #else
 #pragma unroll
             for (int f = 0; f < 4; f++)
                 ROUND_TF32(v[e][f]);
-            *(__global float4 *)to = (float4)(v[e][0], v[e][1], v[e][2], v[e][3]);
+            *(float4 *)to = make_float4(v[e][0], v[e][1], v[e][2], v[e][3]);
 #endif
         }
     }

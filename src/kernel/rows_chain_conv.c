@@ -1,33 +1,33 @@
-/* Chained 3x3 convolutions whose tiles can be shared by groups (chain_split): kernels that are
- * chosen by name only, until they have been measured. The first convolution and the classifier of
- * such chains are in rows_chain.c.
+/* Chained 3x3 convolutions (with the residual's 1x1 convolution), whose tiles several groups may
+ * share. The first convolution and the classifier of such chains are in rows_chain.c.
  *
- * Geometry computed here mirrors kernels_cl/chain_split* and kernels_cu/chain_split*.
+ * Geometry computed here mirrors kernels_cl/chain_conv.clh and kernels_cu/chain_conv.cuh.
  */
 #include "kernel/chain.h"
 #include "kernel/pack_chain.h"
 #include "kernel/rows_chain.h"
 
 #define THREADS LAP_CHAIN_THREADS
-#define CHUNK LAP_CHAIN_CHUNK
-#define LINE 144 /* bytes from pixel to pixel in local memory */
-#define HEAD LAP_CHAIN_HEAD
-#define MOST_BATCH 8
+#define CHUNK 128 /* bytes of channels in a phase */
+#define LINE 144  /* bytes from pixel to pixel in local memory */
+#define HEAD 512  /* bytes of local memory before the input's rows */
+#define MOST_BUFFERS 16
+#define MOST_ROWS (1 << 28)
 #define COUNTER 128 /* bytes of scratch for the count of a tile */
 
 enum { BM, BN, SPLITS, CHAIN_TUNABLES };
 
 /* In the order of the kernel's kinds. */
-static const struct tile { int bm, bn; } tiles[] = {{64, 32}, {64, 16}, {32, 32}};
+static const struct tile {
+    int bm, bn;
+} tiles[LAP_CHAIN_CONV_KINDS] = {{64, 32}, {64, 16}, {32, 32}};
 static const int splits[] = {1, 2, 4, 8, 16};
 
 static int tile_of(const lap_case *c) {
-    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
+    for (size_t i = 0; i < LAP_CHAIN_CONV_KINDS; i++)
         if (tiles[i].bm == c->params.value[BM] && tiles[i].bn == c->params.value[BN]) return (int)i;
     return -1;
 }
-
-/* ---- 3x3 convolutions ----------------------------------------------------------------------- */
 
 typedef struct tiling {
     uint64_t rows, columns, tiles, items;
@@ -68,7 +68,7 @@ static tiling tiling_of(const lap_case *c) {
     uint64_t space = (uint64_t)lap_chain_local(c), taken = HEAD + g.tails * bm * LINE;
     g.buffers = taken < space ? (space - taken) / (g.lines * LINE) : 0;
     if (g.buffers > g.phases) g.buffers = g.phases;
-    if (g.buffers > LAP_CHAIN_MOST_BUFFERS) g.buffers = LAP_CHAIN_MOST_BUFFERS;
+    if (g.buffers > MOST_BUFFERS) g.buffers = MOST_BUFFERS;
     return g;
 }
 
@@ -80,7 +80,7 @@ static bool conv_valid(const lap_case *c) {
     if ((uint64_t)op->in.cs * element % CHUNK || op->out.cs % c->params.value[BN]) return false;
     if (c->partner && (uint64_t)c->partner->in.cs * element % CHUNK) return false;
     tiling g = tiling_of(c);
-    if (g.buffers == 0 || g.rows > LAP_CHAIN_MOST_ROWS || g.split > g.all_phases) return false;
+    if (g.buffers == 0 || g.rows > MOST_ROWS || g.split > g.all_phases) return false;
     uint64_t bm = (uint64_t)c->params.value[BM], bn = (uint64_t)c->params.value[BN];
     /* Groups that share a tile wait for each other; a thread takes a part or two. */
     if (g.split > 1 && (g.items > c->device->units || g.split * THREADS < bm * bn / 4))
@@ -108,7 +108,7 @@ static double conv_clocks(const lap_case *c) {
 static bool find_tile(const lap_case *c, lap_params *params) {
     double best = -1;
     lap_case trial = *c;
-    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
+    for (size_t i = 0; i < LAP_CHAIN_CONV_KINDS; i++)
         for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
             trial.params = (lap_params){
                 .value = {[BM] = tiles[i].bm, [BN] = tiles[i].bn, [SPLITS] = splits[s]}};
@@ -128,7 +128,7 @@ static void conv_defaults(const lap_case *c, lap_params *params) {
 
 static bool conv_accepts(const lap_case *c) {
     lap_params params;
-    return lap_chain_device(c, MOST_BATCH) && find_tile(c, &params);
+    return lap_chain_device(c) && find_tile(c, &params);
 }
 
 static void conv_words(const lap_case *c, int32_t *words) {
@@ -189,20 +189,19 @@ static void conv_pack_fused(const lap_case *c, const lap_op_weights *weights,
     .valid = conv_valid, .packed_bytes = conv_packed_bytes, .pack = conv_pack,                     \
     .chain = conv_words, .scratch_bytes = conv_scratch_bytes, .scratch_zeroed = true
 
-const lap_kernel_row lap_row_chain_split_conv = {
-    .id = "chain_split_conv",
-    .about = "chain_conv whose tiles several groups may share",
-    .variant = true,
+const lap_kernel_row lap_row_chain_conv = {
+    .id = "chain_conv",
+    .about =
+        "3x3 convolution on tensor cores, one launch for a chain of steps, tiles shared by groups",
     CHAIN_CONV,
-    LAP_CHAIN_STAGE("chain_split"),
+    LAP_CHAIN_STAGE,
 };
 
-const lap_kernel_row lap_row_chain_split_conv_down = {
-    .id = "chain_split_conv_down",
-    .variant = true,
-    .about = "chain_split_conv, with the 1x1 convolution that makes its residual as more depth",
+const lap_kernel_row lap_row_chain_conv_down = {
+    .id = "chain_conv_down",
+    .about = "chain_conv, with the 1x1 convolution that makes its residual as more depth",
     .fusion = LAP_FUSE_DOWNSAMPLE,
     .pack_fused = conv_pack_fused,
     CHAIN_CONV,
-    LAP_CHAIN_STAGE("chain_split"),
+    LAP_CHAIN_STAGE,
 };

@@ -1,4 +1,4 @@
-/* Part of chain_split: the average over an image's pixels and the fully connected layer behind it.
+/* Part of chain: the average over an image's pixels and the fully connected layer behind it.
  * Every group averages all channels again rather than wait for others; then a warp makes an output
  * at a time. Weights are [outputs as stored][channels], logits are float.
  * Channels: at most 128 pieces of 16 bytes. */
