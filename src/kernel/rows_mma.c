@@ -324,13 +324,11 @@ static bool smooth_accepts(const lap_case *c) {
     return c->op->act > LAP_ACT_RELU && mma_accepts(c);
 }
 
-/* The next two have not run on a device yet: not chosen by themselves. */
 const lap_kernel_row lap_row_conv_mma_smooth = {
     .id = "conv_mma_smooth",
     .about = "conv_mma, with SiLU or sigmoid behind it, for any multiple of 16 bytes of channels",
     .kind = LAP_OP_CONV,
     .smooth = true,
-    .variant = true,
     MMA_BUT_ACCEPTS(LAP_ROLE_RESIDUAL),
     .accepts = smooth_accepts,
 };
@@ -339,7 +337,6 @@ const lap_kernel_row lap_row_conv_mma_scale = {
     .id = "conv_mma_scale",
     .about = "conv_mma, with the factors of its input channels",
     .smooth = true,
-    .variant = true,
     .kind = LAP_OP_CONV,
     .fusion = LAP_FUSE_SCALE,
     .pack_fused = mma_pack_fused,

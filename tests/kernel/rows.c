@@ -119,6 +119,36 @@ static void choice_follows_device(void **state) {
     assert_string_equal(lap_kernel_choose(&c, true, false)->id, "fc_naive");
 }
 
+/* What EfficientNet asks of tensor cores, without a preference. */
+static void smooth_and_scaled_by_tensor_cores(void **state) {
+    (void)state;
+    lap_op op = conv(24, 24, 14, 14, 144, 144, 1, 1), scale = {.kind = LAP_OP_SCALE};
+    op.pad = 0;
+    op.out.h = op.out.w = 14;
+    op.act = LAP_ACT_SILU;
+    lap_device_info gpu = device(LAP_DEVICE_GPU, "cu", 32);
+    gpu.local_bytes = 49152;
+    gpu.local_optin_bytes = 232448;
+    lap_case c = {.op = &op, .device = &gpu, .precision = LAP_FP16, .n = 1};
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_naive");
+    for (int i = 0; i < 3; i++) {
+        static const lap_precision precisions[] = {LAP_FP16, LAP_TF32, LAP_BF16};
+        c.precision = precisions[i];
+        c.features = LAP_FEATURE_MMA(precisions[i]);
+        c.fusion = LAP_FUSE_NONE;
+        c.partner = NULL;
+        op.act = LAP_ACT_SILU;
+        assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_mma_smooth");
+        c.fusion = LAP_FUSE_SCALE;
+        c.partner = &scale;
+        op.act = LAP_ACT_NONE;
+        assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_mma_scale");
+    }
+    c.precision = LAP_FP32X3; /* fp32's kernels */
+    c.features = LAP_FEATURE_MMA(LAP_FP32X3);
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_igemm_scale");
+}
+
 static void unfolded_input_must_fit(void **state) {
     (void)state;
     lap_op op = conv(64, 64, 56, 56, 64, 64, 3, 3);
@@ -391,6 +421,7 @@ int main(void) {
         cmocka_unit_test(list_is_well_formed),
         cmocka_unit_test(choice_follows_device),
         cmocka_unit_test(unfolded_input_must_fit),
+        cmocka_unit_test(smooth_and_scaled_by_tensor_cores),
         cmocka_unit_test(defines_in_fixed_order),
         cmocka_unit_test(linear_grid_respects_limits),
         cmocka_unit_test(defaults_valid_and_packers_exact),
