@@ -41,15 +41,6 @@ typedef struct options {
     bool force, help;
 } options;
 
-/* As --name VALUE or --name=VALUE; NULL when it is another option, "" when the value is missing. */
-static const char *option_value(int argc, char **argv, int *i, const char *name) {
-    size_t n = strlen(name);
-    if (strncmp(argv[*i], name, n) != 0) return NULL;
-    if (argv[*i][n] == '=') return argv[*i] + n + 1;
-    if (argv[*i][n] != '\0') return NULL;
-    return *i + 1 < argc ? argv[++*i] : "";
-}
-
 static lap_status parse_size(const char *text, uint64_t size[3], lap_error *err) {
     char copy[96], *part = copy;
     bool ok = snprintf(copy, sizeof copy, "%s", text) < (int)sizeof copy;
@@ -82,19 +73,20 @@ static lap_status parse_one(int argc, char **argv, int *i, options *to, lap_erro
     static const char *const known[] = {"--size", "--repeats", "--warmup", "--device",
                                         "--json", "--force",   "--help"};
     const char *word = argv[*i], *value;
-    if ((value = option_value(argc, argv, i, "--size"))) return parse_size(value, to->size, err);
-    if ((value = option_value(argc, argv, i, "--repeats")))
+    if ((value = lap_app_option_value(argc, argv, i, "--size")))
+        return parse_size(value, to->size, err);
+    if ((value = lap_app_option_value(argc, argv, i, "--repeats")))
         return parse_count("--repeats", value, 1, &to->repeats, err);
-    if ((value = option_value(argc, argv, i, "--warmup")))
+    if ((value = lap_app_option_value(argc, argv, i, "--warmup")))
         return parse_count("--warmup", value, 0, &to->warmup, err);
     if (strcmp(word, "--force") == 0) {
         to->force = true;
         return LAP_OK;
     }
     const char **text = NULL;
-    if ((value = option_value(argc, argv, i, "--device")))
+    if ((value = lap_app_option_value(argc, argv, i, "--device")))
         text = &to->device;
-    else if ((value = option_value(argc, argv, i, "--json")))
+    else if ((value = lap_app_option_value(argc, argv, i, "--json")))
         text = &to->json;
     if (text && *value) {
         *text = value;

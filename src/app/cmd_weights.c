@@ -39,17 +39,6 @@ static void complain(const lap_error *err) {
     fprintf(stderr, "warmlap weights: %s\n", text);
 }
 
-/* The value of option name when argv[*i] is it, as "--name VALUE" or "--name=VALUE"; NULL if it is
- * another option. A value that is not there is the empty string. */
-static const char *option_value(int argc, char **argv, int *i, const char *name) {
-    size_t n = strlen(name);
-    if (strncmp(argv[*i], name, n) != 0) return NULL;
-    if (argv[*i][n] == '=') return argv[*i] + n + 1;
-    if (argv[*i][n] != '\0') return NULL;
-    if (*i + 1 >= argc) return "";
-    return argv[++*i];
-}
-
 static bool has_suffix(const char *text, const char *suffix) {
     size_t n = strlen(text), end = strlen(suffix);
     return n > end && strcmp(text + n - end, suffix) == 0;
@@ -66,11 +55,11 @@ static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
         }
         if (strcmp(word, "--force") == 0) {
             to->force = true;
-        } else if ((value = option_value(argc, argv, &i, "--export"))) {
+        } else if ((value = lap_app_option_value(argc, argv, &i, "--export"))) {
             to->path = value;
-        } else if ((value = option_value(argc, argv, &i, "--model"))) {
+        } else if ((value = lap_app_option_value(argc, argv, &i, "--model"))) {
             to->model = value;
-        } else if ((value = option_value(argc, argv, &i, "--seed"))) {
+        } else if ((value = lap_app_option_value(argc, argv, &i, "--seed"))) {
             if (!lap_parse_u64(value, &to->seed))
                 return LAP_FAIL(err, LAP_E_CONFIG,
                                 "--seed \"%s\": expected a whole number, 0 to 2^64-1", value);

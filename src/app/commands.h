@@ -50,6 +50,10 @@ void lap_app_beat(void);
 int lap_app_exit_status(lap_status status);
 int lap_app_complain(const lap_error *err);
 
+/* The value of option name at argv[*i], "name=value" or in the next word, past which *i then moves:
+ * "" where there is none, NULL where argv[*i] is another word. */
+const char *lap_app_option_value(int argc, char **argv, int *i, const char *name);
+
 /* Name and version of every library the program was built with or found, "name version" a line;
  * used by --version and by result documents. Iterates: false past the end. */
 bool lap_app_library(size_t index, const char **name, const char **version);

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <libsmartcols.h>
 #include <stdio.h>
+#include <string.h>
 
 int lap_app_exit_status(lap_status status) {
     switch (status) {
@@ -59,4 +60,12 @@ bool lap_app_library(size_t index, const char **name, const char **version) {
     *name = ops->name;
     *version = backend;
     return true;
+}
+
+const char *lap_app_option_value(int argc, char **argv, int *i, const char *name) {
+    size_t n = strlen(name);
+    if (strncmp(argv[*i], name, n) != 0) return NULL;
+    if (argv[*i][n] == '=') return argv[*i] + n + 1;
+    if (argv[*i][n] != '\0') return NULL;
+    return *i + 1 < argc ? argv[++*i] : "";
 }
