@@ -45,18 +45,28 @@ fi
 for precision in fp32 fp32x3 tf32 fp16 bf16; do
   before=$failed
   step "$precision" "$warmlap" run --device type=gpu --set run:modes=latency --set "network:precision=$precision" \
-    --set latency:batch=1,8,256 --force --json "$out/$precision.json"
+    --set latency:batch=1,8,64,256 --force --json "$out/$precision.json"
   if [ "$precision" != fp32 ] && grep -q unsupported "$out/$precision.txt" &&
     ! grep -qE '"status": ?"failed"' "$out/$precision.json"; then failed=$before; fi
 done
+# The other networks, and one large image: a single image is verified, in all layers.
+step networks "$warmlap" run --device type=gpu --set run:modes=latency --set latency:copies=no \
+  --set network:model=resnet34,resnet50,efficientnet_b0 --set network:precision=fp32,tf32,fp16 \
+  --set latency:batch=1,256 --set latency:repetitions=50 --set verify:images=1 --force --json "$out/networks.json"
+step wide "$warmlap" run --device type=gpu --set run:modes=latency --set latency:copies=no \
+  --set network:height=1024 --set network:width=2048 --set network:precision=fp32,tf32,fp16 \
+  --set latency:repetitions=50 --set verify:mode=quick --set verify:images=1 --force --json "$out/wide.json"
 step survey "$warmlap" run survey --force --json "$out/survey.json" --markdown "$out/survey.md"
 # Where the time of a pass goes, with the ceilings that this device was seen to reach.
 step layers "$warmlap" run --device type=gpu --layers --set run:modes=latency --set verify:mode=quick \
   --set network:precision=fp32,fp32x3,tf32,fp16 --set latency:batch=1,256 --set latency:repetitions=50 --force \
   --json "$out/layers.json" --markdown "$out/layers.md"
 if [ -z "${LAP_QUICK:-}" ] && python3 -c 'import torch, torchvision' 2>/dev/null; then
-  step pytorch python3 "$top/scripts/peer_pytorch.py" --precision fp32,tf32,fp16 --json "$out/pytorch.json"
-  step beside python3 "$top/scripts/beside_pytorch.py" "$out/pytorch.json" "$out"/{fp32,tf32,fp16}.json
+  step pytorch python3 "$top/scripts/peer_pytorch.py" --precision fp32,tf32,fp16 --wide --json "$out/pytorch.json"
+  step beside python3 "$top/scripts/beside_pytorch.py" "$out/pytorch.json" "$out"/{fp32,tf32,fp16,wide}.json
+  step pytorch-efficientnet python3 "$top/scripts/peer_pytorch.py" --model efficientnet_b0 --precision fp32,fp16 \
+    --batch 1,256 --json "$out/pytorch-efficientnet.json"
+  step beside-efficientnet python3 "$top/scripts/beside_pytorch.py" "$out/pytorch-efficientnet.json" "$out/networks.json"
 fi
 [ $failed = 0 ] && echo "gpu-check: all passed" || echo "gpu-check: FAILED"
 exit $failed
