@@ -154,7 +154,7 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
            __global const float *restrict bias, __global const float *restrict residual,
            __global float *restrict out, __global float *scratch,
            __global const float *restrict in2, const int n, const int flags) {
-    __local float tile[TILE_FLOATS] __attribute__((aligned(16)));
+    __local float tile[TILE_FLOATS] __attribute__((aligned(128)));
     const uint team = TEAMS > 1 ? get_local_id(0) / TEAM : 0;
     const uint tid = TEAMS > 1 ? get_local_id(0) % TEAM : get_local_id(0);
     const uint group = get_group_id(0), tile_n = group % TILES_N, tile_m = group / TILES_N;

@@ -219,7 +219,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 conv_winograd_g(__global const float *restrict in, __global const float *restrict weights,
                 __global const float *restrict bias, __global const float *restrict second,
                 __global float *restrict out, const int n, const int flags) {
-    __local float shared[SHARED_FLOATS] __attribute__((aligned(16)));
+    __local float shared[SHARED_FLOATS] __attribute__((aligned(128)));
     const uint tid = get_local_id(0), group = get_group_id(0);
     const uint block_n = group % BLOCKS_N, block_t = group / BLOCKS_N;
     const uint tiles = (uint)n * TILES_ALL;

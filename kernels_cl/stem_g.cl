@@ -114,8 +114,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 stem_g(__global const float *restrict in, __global const float *restrict weights,
        __global const float *restrict bias, __global float *restrict out, const int n,
        const int flags) {
-    __local float ring[ROWS_FLOATS] __attribute__((aligned(16)));
-    __local float edge[XT * CHANNELS] __attribute__((aligned(16)));
+    __local float ring[ROWS_FLOATS] __attribute__((aligned(128)));
+    __local float edge[XT * CHANNELS] __attribute__((aligned(128)));
     const uint ct = get_local_id(0) % CT, xt = get_local_id(0) / CT;
     const uint block = get_group_id(0) % BLOCKS, rest = get_group_id(0) / BLOCKS;
     const uint band = rest % BANDS, strip = rest / BANDS;
