@@ -105,6 +105,16 @@ check_backend() {
     report "$file" "a backend may include only base/ and device/device_ops.h"
 }
 
+# NVIDIA's OpenCL begins local memory with 16 bytes of its own; what asynchronous copies bring is slow
+# to store where it does not lie on 128-byte lines.
+check_kernel() {
+    file=$1
+    strip "$file" 1 >"$code"
+    grep -q 'cp\.async' "$code" || return 0
+    grep -E '__local[ ]+[a-z0-9]+[ ]+[a-z_]+\[' "$code" | grep -v 'aligned(128)' >"$hits" || :
+    report "$file" "local memory beside cp.async has to be aligned(128)"
+}
+
 check_tree() {
     root=$1 bad=0 files=0
     work=$(mktemp -d)
@@ -119,6 +129,11 @@ check_tree() {
     for file in "$root"/backends/*/*.c "$root"/backends/*/*.h; do
         [ -f "$file" ] || continue
         check_backend "$file"
+        files=$((files + 1))
+    done
+    for file in "$root"/kernels_cl/*.cl; do
+        [ -f "$file" ] || continue
+        check_kernel "$file"
         files=$((files + 1))
     done
     rm -rf "$work"
@@ -142,6 +157,9 @@ plant() {
 
 self_test() {
     planted=0 failed=0
+    plant kernels_cl/a.cl '__local float a[4]; /* cp.async */' 0
+    plant kernels_cl/a.cl '__local float a[4]; asm("cp.async.cg");' 1
+    plant kernels_cl/a.cl '__local float a[4] __attribute__((aligned(128))); asm("cp.async.cg");' 0
     plant src/base/a.c '/* clFinish(q) "cuda" */ int x; // cudaFree(p)' 0
     plant src/base/a.c 'int x = clFinish(q);' 1
     plant src/plan/a.c '/* a */ cudaFree(p);' 1

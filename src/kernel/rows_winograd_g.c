@@ -109,10 +109,9 @@ static double fullness(const lap_case *c) {
     return (double)g.groups / (double)(units * g.resident) / rounds;
 }
 
-/* On a full device, an H200 at batches 64 and 256, it takes 0.5 to 0.8 of the implicit product's
- * time (through OpenCL, with its small local memory, the latter), which has smaller parts to fill a
- * device with. Between that and few images nothing was measured: less full than this it is left
- * alone. */
+/* On a full device, an H200 at batches 64 and 256, it takes 0.5 to 0.65 of the implicit product's
+ * time, which has smaller parts to fill a device with. Between that and few images nothing was
+ * measured: less full than this it is left alone. */
 #define FULL_ENOUGH 0.8
 #define CHANNELS_LEAST 16 /* with fewer the transforms cost more than is saved */
 

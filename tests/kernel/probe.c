@@ -164,6 +164,11 @@ static void unlisted_local(void **state) {
     assert_int_equal(lap_session_probe(session, LAP_BF16, &err), LAP_OK);
     assert_int_equal(fake.builds, builds + 1); /* of the product: memory is asked for once */
     end(session);
+    session = begin_local("cl", 232448); /* fp32 asks for the memory alone */
+    assert_int_equal(lap_session_probe(session, LAP_FP32, &err), LAP_OK);
+    assert_int_equal(session->features, LAP_FEATURE_LARGE_LOCAL);
+    assert_int_equal(runs, 0);
+    end(session);
     session = begin_local("cl", fake.devices[0].local_bytes); /* nothing to find */
     assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK);
     assert_int_equal(session->features, LAP_FEATURE_MMA(LAP_FP16));

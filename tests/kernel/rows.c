@@ -338,6 +338,10 @@ static void winograd_needs_a_full_gpu(void **state) {
     assert_int_equal(c.params.value[1], 32);
     assert_true(lap_kernel_find("conv_winograd_g")->stages[0].grid(&c, &grid));
     assert_int_equal(grid.dynamic_local_bytes, 0);
+    c.features = LAP_FEATURE_LARGE_LOCAL; /* more than is listed was found: CUDA's tile */
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_winograd_g");
+    assert_int_equal(c.params.value[1], 64);
+    c.features = 0;
     gpu.cc_major = 0; /* another vendor's: 32 KiB, no cp.async */
     assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_winograd_g");
     assert_int_equal(c.params.value[2], 4);
