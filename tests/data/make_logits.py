@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
-"""Logits of torchvision's ResNet-18 in float64, for warmlap to agree with.
+"""Logits of a network of torchvision in float64, for warmlap to agree with.
 
-Usage:  warmlap weights --export weights.safetensors --seed 1
-        make_logits.py weights.safetensors [OUTPUT] [--device cuda|cpu]
+Usage:  warmlap weights --export weights.safetensors --seed 1 --model MODEL
+        make_logits.py MODEL weights.safetensors [OUTPUT] [--device cuda|cpu]
+        make_logits.py MODEL weights.safetensors --compare [FILE]
 
 Needs torch, torchvision, numpy and safetensors. Shares no code with warmlap: the weights come from
 the exported file, loaded strictly; the input images are generated here by a second implementation
-of the documented generator (src/base/rng.h, src/net/input.c), and so is one exported tensor of each
-rule of src/net/synthetic.c, which must have the same bits.
+of the documented generator (src/base/rng.h, src/net/input.c), and so is every exported tensor by the
+rules of src/net/synthetic.c, which must have the same bits.
+
+With --compare nothing is written: FILE (the network's file beside this one), whoever made it, must
+hold the same logits to within 1e-12 (relative L2, an image); exit status 1 where it does not.
 """
 import argparse
 import datetime
 import math
 import pathlib
 import platform
+import sys
 
 import numpy as np
 import safetensors.torch
@@ -22,6 +27,7 @@ import torchvision
 
 SEED = 1
 CASES = [(0, 224, 224), (1, 224, 224), (0, 64, 96)]  # image, height, width
+SAME = 1e-12  # two programs in double
 
 U32 = np.uint64(0xFFFFFFFF)
 S32 = np.uint64(32)
@@ -120,51 +126,117 @@ def image(seed, number, height, width):
     return values.astype(np.float32).reshape(1, 3, height, width)
 
 
-def check_weights(state):
-    """One tensor of each rule, bit for bit."""
-    def same(name, values):
-        want = values.astype(np.float32).reshape(state[name].shape)
-        assert np.array_equal(state[name].numpy(), want), f"{name} differs from its definition"
+def roles(model):
+    """What the tensors of a state dict are: {name: (role, whether its rule is the second one)}."""
+    found = {}
+    modules = dict(model.named_modules())
+    for name, module in modules.items():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            for leaf, role in (("weight", "scale"), ("bias", "shift"), ("running_mean", "mean"),
+                               ("running_var", "variance"), ("num_batches_tracked", "counter")):
+                found[f"{name}.{leaf}"] = (role, role == "scale" and before_sum(modules, name))
+        elif isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
+            kind = "linear" if isinstance(module, torch.nn.Linear) else "conv"
+            found[f"{name}.weight"] = (kind, kind == "conv" and behind_gate(modules, name))
+            if module.bias is not None:
+                found[f"{name}.bias"] = ("bias", False)
+    return found
 
-    def z(name):
-        return normal(SEED, fnv1a(name), np.arange(state[name].numel(), dtype=np.uint64))
 
-    def u(name):
-        return uniform(SEED, fnv1a(name), np.arange(state[name].numel(), dtype=np.uint64))
+def before_sum(modules, name):
+    """The last batch norm of a block that adds its input."""
+    blocks = [n for n in modules if name.startswith(n + ".") and
+              (hasattr(modules[n], "downsample") or hasattr(modules[n], "use_res_connect"))]
+    if not blocks or ".downsample." in name:
+        return False
+    block = modules[blocks[-1]]
+    last = [n for n, m in block.named_modules() if isinstance(m, torch.nn.BatchNorm2d) and
+            "downsample" not in n][-1]
+    return name == f"{blocks[-1]}.{last}" and getattr(block, "use_res_connect", True)
 
-    name = "layer3.0.conv1.weight"
-    same(name, z(name) * math.sqrt(2.0 / (128 * 3 * 3)))
-    same("fc.weight", z("fc.weight") * math.sqrt(1.0 / 512))
-    same("fc.bias", z("fc.bias") * 0.01)
-    same("bn1.weight", 0.8 + 0.4 * u("bn1.weight"))
-    same("layer1.0.bn2.weight", 0.2 + 0.2 * u("layer1.0.bn2.weight"))
-    same("layer2.0.downsample.1.bias", z("layer2.0.downsample.1.bias") * 0.1)
-    same("layer4.1.bn1.running_mean", z("layer4.1.bn1.running_mean") * 0.1)
-    same("layer4.1.bn1.running_var", 0.8 + 0.4 * u("layer4.1.bn1.running_var"))
+
+def behind_gate(modules, name):
+    """The convolution behind a squeeze and excitation: its place in the block is the next."""
+    parts = name.split(".")
+    if len(parts) < 3 or not parts[-2].isdigit():
+        return False
+    before = ".".join(parts[:-2] + [str(int(parts[-2]) - 1)])
+    return isinstance(modules.get(before), torchvision.ops.SqueezeExcitation)
+
+
+def check_weights(state, model):
+    """Every tensor by its rule, bit for bit."""
+    for name, (role, second) in roles(model).items():
+        tensor = state[name]
+        index = np.arange(tensor.numel(), dtype=np.uint64)
+        fan_in = tensor[0].numel() if tensor.dim() > 1 else 0
+        if role in ("scale", "variance"):
+            low, width = (0.2, 0.2) if second else (0.8, 0.4)
+            values = low + width * uniform(SEED, fnv1a(name), index)
+        elif role == "counter":
+            values = np.zeros(1)
+        else:
+            scale = {"conv": math.sqrt((6.0 if second else 2.0) / fan_in) if fan_in else 0,
+                     "linear": math.sqrt(1.0 / fan_in) if fan_in else 0,
+                     "bias": 0.01}.get(role, 0.1)
+            values = normal(SEED, fnv1a(name), index) * scale
+        want = values.astype(np.float32).reshape(tensor.shape)
+        assert np.array_equal(tensor.numpy(), want), f"{name} differs from its definition"
+
+
+def read(path):
+    """{(image, height, width): logits} of a file of logits."""
+    found, lines = {}, iter(pathlib.Path(path).read_text(encoding="ascii").splitlines())
+    for line in lines:
+        if line.startswith("image "):
+            number, height, width, count = map(int, line.split()[1:])
+            found[number, height, width] = np.array([float(next(lines)) for _ in range(count)])
+    return found
+
+
+def compare(path, results):
+    """The largest relative L2 between the results and the file's; images must be the same."""
+    held = read(path)
+    assert held.keys() == results.keys(), f"{path}: other images: {sorted(held)}"
+    worst = 0.0
+    for case, logits in results.items():
+        error = np.linalg.norm(held[case] - logits) / np.linalg.norm(logits)
+        print(f"image {case[0]} {case[1]}x{case[2]}: relative L2 {error:.3g}")
+        worst = max(worst, error) if error == error else math.inf
+    return worst
 
 
 def main():
-    default = pathlib.Path(__file__).with_name("logits_resnet18_synthetic1.txt")
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="torchvision's name")
     parser.add_argument("weights")
-    parser.add_argument("output", nargs="?", default=str(default))
+    parser.add_argument("output", nargs="?")
+    parser.add_argument("--compare", nargs="?", const="", help="a file to compare with")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
+    beside = pathlib.Path(__file__).with_name(f"logits_{args.model}_synthetic1.txt")
 
     state = safetensors.torch.load_file(args.weights)
-    check_weights(state)
-    model = torchvision.models.resnet18(weights=None)
+    model = getattr(torchvision.models, args.model)(weights=None)
+    check_weights(state, model)
     model.load_state_dict(state, strict=True)
     model = model.double().eval().to(args.device)
     where = torch.cuda.get_device_name() if args.device.startswith("cuda") else platform.machine()
-    with open(args.output, "w", encoding="ascii") as out:
-        print(f"# torchvision resnet18, float64, on {args.device} ({where}); torch "
-              f"{torch.__version__}, torchvision {torchvision.__version__}, numpy "
-              f"{np.__version__}; {datetime.date.today()}; made by make_logits.py", file=out)
-        for number, height, width in CASES:
-            x = torch.from_numpy(image(SEED, number, height, width)).double().to(args.device)
-            with torch.no_grad():
-                logits = model(x)[0].cpu().tolist()
+    versions = (f"float64, on {args.device} ({where}); torch {torch.__version__}, torchvision "
+                f"{torchvision.__version__}, numpy {np.__version__}")
+    results = {}
+    for number, height, width in CASES:
+        x = torch.from_numpy(image(SEED, number, height, width)).double().to(args.device)
+        with torch.no_grad():
+            results[number, height, width] = model(x)[0].cpu().numpy()
+    if args.compare is not None:
+        path = args.compare or beside
+        print(f"torchvision {args.model}, {versions}, against {pathlib.Path(path).name}")
+        sys.exit(not compare(path, results) <= SAME)
+    with open(args.output or beside, "w", encoding="ascii") as out:
+        print(f"# torchvision {args.model}, {versions}; {datetime.date.today()}; made by "
+              "make_logits.py", file=out)
+        for (number, height, width), logits in results.items():
             print(f"image {number} {height} {width} {len(logits)}", file=out)
             for value in logits:
                 print(f"{value:.17g}", file=out)
