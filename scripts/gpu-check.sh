@@ -4,14 +4,15 @@
 # Usage: scripts/gpu-check.sh [OUTPUT_FOLDER]         default: results/
 # Environment: LAP_DEPS=FOLDER  unpacked development packages (FOLDER/usr/include, …) to build with
 #              LAP_QUICK=1      skip the tests and PyTorch, only the table
+#              LAP_STEPS="A B"  only these steps (their names are printed: devices, ctest, fp32, …)
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 case "${1:-}" in
-  -h | --help) sed -n '2,6s/^# //p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,7s/^# //p' "$0"; exit 0 ;;
 esac
 out=${1:-$top/results}
 mkdir -p "$out"
-failed=0
+failed=0 ran=0
 
 options=(-DLAP_TESTS=ON -DLAP_WERROR=OFF)
 if [ -n "${LAP_DEPS:-}" ]; then
@@ -29,6 +30,8 @@ warmlap=$top/build-gpu/src/app/warmlap
 step() { # step NAME COMMAND...: runs, logs to the output folder, remembers failures
   local name=$1 start=$SECONDS
   shift
+  case " ${LAP_STEPS:-$name} " in *" $name "*) ;; *) return ;; esac
+  ran=$((ran + 1))
   echo "== $name"
   "$@" >"$out/$name.txt" 2>&1
   local rc=$?
@@ -46,7 +49,7 @@ for precision in fp32 fp32x3 tf32 fp16 bf16; do
   before=$failed
   step "$precision" "$warmlap" run --device type=gpu --set run:modes=latency --set "network:precision=$precision" \
     --set latency:batch=1,8,64,256 --force --json "$out/$precision.json"
-  if [ "$precision" != fp32 ] && grep -q unsupported "$out/$precision.txt" &&
+  if [ "$precision" != fp32 ] && grep -qs unsupported "$out/$precision.txt" &&
     ! grep -qE '"status": ?"failed"' "$out/$precision.json"; then failed=$before; fi
 done
 # The other networks, and one large image: a single image is verified, in all layers.
@@ -62,11 +65,13 @@ step layers "$warmlap" run --device type=gpu --layers --set run:modes=latency --
   --set network:precision=fp32,fp32x3,tf32,fp16 --set latency:batch=1,256 --set latency:repetitions=50 --force \
   --json "$out/layers.json" --markdown "$out/layers.md"
 if [ -z "${LAP_QUICK:-}" ] && python3 -c 'import torch, torchvision' 2>/dev/null; then
-  step pytorch python3 "$top/scripts/peer_pytorch.py" --precision fp32,tf32,fp16 --wide --json "$out/pytorch.json"
+  step pytorch python3 "$top/scripts/peer_pytorch.py" --precision fp32,tf32,fp16 --wide --jobs auto \
+    --json "$out/pytorch.json"
   step beside python3 "$top/scripts/beside_pytorch.py" "$out/pytorch.json" "$out"/{fp32,tf32,fp16,wide}.json
   step pytorch-efficientnet python3 "$top/scripts/peer_pytorch.py" --model efficientnet_b0 --precision fp32,fp16 \
-    --batch 1,256 --json "$out/pytorch-efficientnet.json"
+    --batch 1,256 --jobs auto --json "$out/pytorch-efficientnet.json"
   step beside-efficientnet python3 "$top/scripts/beside_pytorch.py" "$out/pytorch-efficientnet.json" "$out/networks.json"
 fi
+[ $ran -gt 0 ] || die "LAP_STEPS=\"${LAP_STEPS:-}\": none of these is a step; see the names in $0"
 [ $failed = 0 ] && echo "gpu-check: all passed" || echo "gpu-check: FAILED"
 exit $failed
