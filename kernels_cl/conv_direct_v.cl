@@ -116,50 +116,7 @@
 #error "this kernel computes in fp32 only"
 #endif
 
-#if V == 16
-typedef float16 vec;
-#define LOAD vload16
-#define STORE vstore16
-#define AS_VEC as_float16
-#define AS_INTS as_int16
-#define TO_INTS convert_int16
-#elif V == 8
-typedef float8 vec;
-#define LOAD vload8
-#define STORE vstore8
-#define AS_VEC as_float8
-#define AS_INTS as_int8
-#define TO_INTS convert_int8
-#else
-typedef float4 vec;
-#define LOAD vload4
-#define STORE vstore4
-#define AS_VEC as_float4
-#define AS_INTS as_int4
-#define TO_INTS convert_int4
-#endif
-
-#if ACT
-/* exp(-x), to two units in the last place: 2^n times a polynomial for what is left of the exponent,
- * which is below ln(2) / 2. Too large a result is infinity; NaN stays NaN in what is made of it. */
-__attribute__((always_inline)) static vec exp_minus(const vec x) {
-    const vec y = clamp(-x, (vec)(-87.0f), (vec)(88.0f));
-    const vec n = rint(y * (vec)(1.44269504f));
-    vec r = fma(n, (vec)(-0.693145752f), y); /* ln(2) in two parts, the first of few bits */
-    r = fma(n, (vec)(-1.42860677e-6f), r);
-    vec p = fma((vec)(0.0083125094f), r, (vec)(0.0418901704f));
-    p = fma(p, r, (vec)(0.166671142f));
-    p = fma(p, r, (vec)(0.499992311f));
-    p = fma(p * r, r, r) + (vec)(1.0f);
-    const vec e = AS_VEC(AS_INTS(p) + (TO_INTS(n) << 23));
-    return x < (vec)(-88.0f) ? (vec)(INFINITY) : e;
-}
-#endif
-#if ACT == 2
-#define ACTIVATE(x) ((x) / ((vec)(1.0f) + exp_minus(x)))
-#elif ACT == 3
-#define ACTIVATE(x) ((x) == (x) ? (vec)(1.0f) / ((vec)(1.0f) + exp_minus(x)) : (x))
-#endif
+#include "vector_v.clh"
 
 #define TILES ((Q + PIXELS - 1) / PIXELS)         /* of one output row */
 #define BLOCK_FLOATS ((R * S * C + C2) * BLOCKS * V) /* weights of one work-item */
@@ -191,15 +148,29 @@ tap(vec acc[PIXELS][BLOCKS], __global const float *x, __global const float *w,
     }
 }
 
+#define ZERO(acc)                                                                                  \
+    _Pragma("unroll") for (int j = 0; j < PIXELS; j++)                                             \
+        _Pragma("unroll") for (int b = 0; b < BLOCKS; b++) acc[j][b] = (vec)(0.0f);
+
 /* Zeroes acc[PIXELS][BLOCKS] and adds the whole window for `count` pixels of output row p from column
  * q on; x is the image. Not a function: PoCL's compiler keeps the sums in registers only when they are
  * a variable of the function whose loops these are. */
+#if R == 1 && S == 1 && PAD == 0
+#define WINDOW(acc, x, weights, factors, p, q, count)                                              \
+    do {                                                                                           \
+        __global const float *pixel = (x) + ((p)*STRIDE * W + (q)*STRIDE) * CS;                    \
+        ZERO(acc)                                                                                  \
+        if ((count) == PIXELS)                                                                     \
+            tap(acc, pixel, weights, factors, C, STRIDE * CS, 0, PIXELS);                          \
+        else                                                                                       \
+            tap(acc, pixel, weights, factors, C, STRIDE * CS, 0, count);                           \
+    } while (0)
+#else
 #define WINDOW(acc, x, weights, factors, p, q, count)                                              \
     do {                                                                                           \
         const int h0 = (p) * STRIDE - PAD, w0 = (q) * STRIDE - PAD;                                \
         const int r_first = max(0, -h0), r_last = min(R, H - h0);                                  \
-        _Pragma("unroll") for (int j = 0; j < PIXELS; j++)                                         \
-            _Pragma("unroll") for (int b = 0; b < BLOCKS; b++) acc[j][b] = (vec)(0.0f);            \
+        ZERO(acc)                                                                                  \
         for (int r = r_first; r < r_last; r++)                                                     \
             for (int s = 0; s < S; s++) {                                                          \
                 /* Pixels whose tap lies inside the row: first <= j < last. */                     \
@@ -218,39 +189,57 @@ tap(vec acc[PIXELS][BLOCKS], __global const float *x, __global const float *w,
                     tap(acc, pixel, weight, factors, C, STRIDE * CS, first, last);                          \
             }                                                                                      \
     } while (0)
+#endif
 
-#if !POOL_P
-/* Bias, residual and ReLU on one vector; `at` is the element's offset in out and residual. */
+#define TAIL (KS % V) /* channels of the last vector that have a place in memory, if not all */
+#if TAIL
+__attribute__((always_inline)) static vec load_tail(__global const float *p) {
+    vec value = (vec)(0.0f);
+#pragma unroll
+    for (int i = 0; i < TAIL; i++)
+        ((float *)&value)[i] = p[i];
+    return value;
+}
+
+__attribute__((always_inline)) static void store_tail(const vec value, __global float *p) {
+#pragma unroll
+    for (int i = 0; i < TAIL; i++)
+        p[i] = ((const float *)&value)[i];
+}
+#endif
+
+/* Bias, residual and activation on the vector of channels from k on; `at` is the element's offset in
+ * out and residual. */
 __attribute__((always_inline)) static void
 finish(vec value, const int k, const long at, __global const float *bias,
        __global const float *residual, __global float *out, const int flags) {
-#if K % V == 0
+#if TAIL
+    const bool whole = k + V <= KS;
+    value += whole ? LOAD(0, bias + k) : load_tail(bias + k);
+    if (C2 == 0 && flags & 2) value += whole ? LOAD(0, residual + at) : load_tail(residual + at);
+#else
     value += LOAD(0, bias + k);
     if (C2 == 0 && flags & 2) value += LOAD(0, residual + at);
-    /* Written so that NaN stays NaN. */
-    if (flags & 1) value = value < (vec)(0.0f) ? (vec)(0.0f) : value;
+#endif
 #if ACT
     value = ACTIVATE(value);
+#else
+    /* Written so that NaN stays NaN. */
+    if (flags & 1) value = value < (vec)(0.0f) ? (vec)(0.0f) : value;
+#endif
+#if K != KS /* whatever the activation made of the padding */
+    value = LANES < (ints)(K - k) ? value : (vec)(0.0f);
+#endif
+#if TAIL
+    if (!whole) {
+        store_tail(value, out + at);
+        return;
+    }
 #endif
     STORE(value, 0, out + at);
-#else
-    float lanes[V];
-    STORE(value, 0, lanes);
-    for (int i = 0; i < V && k + i < K; i++) {
-        float v = lanes[i] + bias[k + i];
-        if (C2 == 0 && flags & 2) v += residual[at + i];
-        if ((flags & 1) && v < 0.0f) v = 0.0f;
-        lanes[i] = v;
-    }
-#if ACT
-    value = ACTIVATE(LOAD(0, lanes));
-    STORE(value, 0, lanes);
-#endif
-    for (int i = 0; i < V && k + i < KS; i++)
-        out[at + i] = k + i < K ? lanes[i] : 0.0f;
-#endif
 }
 
+#if !POOL_P
 /* The fourth argument is the residual, or in2 with C2. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 conv_direct_v(__global const float *in, __global const float *weights, __global const float *bias,
@@ -259,7 +248,7 @@ conv_direct_v(__global const float *in, __global const float *weights, __global 
     const int p = (int)get_group_id(0) / TILES;
     const int q = (int)get_group_id(0) % TILES * PIXELS;
     const int block = (int)get_group_id(IMAGES_INNER ? 2 : 1);
-    const int count = min(PIXELS, Q - q);
+    const int count = Q % PIXELS == 0 ? PIXELS : min(PIXELS, Q - q); /* constant if it can be */
     weights += (long)block * BLOCK_FLOATS;
 
     for (int image = (int)get_group_id(IMAGES_INNER ? 1 : 2); image < n;
@@ -284,7 +273,8 @@ conv_direct_v(__global const float *in, __global const float *weights, __global 
 #pragma unroll
             for (int b = 0; b < BLOCKS; b++) {
                 const int k = (block * BLOCKS + b) * V;
-                if (k < KS) finish(acc[j][b], k, at + j * KS + k, bias, residual, out, flags);
+                if (KS % (BLOCKS * V) == 0 || k < KS)
+                    finish(acc[j][b], k, at + j * KS + k, bias, residual, out, flags);
             }
         }
     }
@@ -328,16 +318,7 @@ static void pool(const vec *lines, const int block, const int row, const int row
             for (int j = 0; j < columns; j++)
                 value = larger(lines[((row + i) % POOL_R * SPAN + column + j - origin) * BLOCKS + b],
                                value);
-        float lanes[V];
-        STORE(value, 0, lanes);
-        for (int i = 0; i < V && k + i < KS; i++) {
-            float v = 0.0f;
-            if (k + i < K) {
-                v = lanes[i] + bias[k + i];
-                if ((flags & 1) && v < 0.0f) v = 0.0f;
-            }
-            out[k + i] = v;
-        }
+        finish(value, k, k, bias, bias, out, flags & 1);
     }
 }
 

@@ -64,50 +64,7 @@
 #error "this kernel computes in fp32 only"
 #endif
 
-#if V == 16
-typedef float16 vec;
-#define LOAD vload16
-#define STORE vstore16
-#define AS_VEC as_float16
-#define AS_INTS as_int16
-#define TO_INTS convert_int16
-#elif V == 8
-typedef float8 vec;
-#define LOAD vload8
-#define STORE vstore8
-#define AS_VEC as_float8
-#define AS_INTS as_int8
-#define TO_INTS convert_int8
-#else
-typedef float4 vec;
-#define LOAD vload4
-#define STORE vstore4
-#define AS_VEC as_float4
-#define AS_INTS as_int4
-#define TO_INTS convert_int4
-#endif
-
-#if ACT
-/* exp(-x), to two units in the last place: 2^n times a polynomial for what is left of the exponent,
- * which is below ln(2) / 2. Too large a result is infinity; NaN stays NaN in what is made of it. */
-__attribute__((always_inline)) static vec exp_minus(const vec x) {
-    const vec y = clamp(-x, (vec)(-87.0f), (vec)(88.0f));
-    const vec n = rint(y * (vec)(1.44269504f));
-    vec r = fma(n, (vec)(-0.693145752f), y); /* ln(2) in two parts, the first of few bits */
-    r = fma(n, (vec)(-1.42860677e-6f), r);
-    vec p = fma((vec)(0.0083125094f), r, (vec)(0.0418901704f));
-    p = fma(p, r, (vec)(0.166671142f));
-    p = fma(p, r, (vec)(0.499992311f));
-    p = fma(p * r, r, r) + (vec)(1.0f);
-    const vec e = AS_VEC(AS_INTS(p) + (TO_INTS(n) << 23));
-    return x < (vec)(-88.0f) ? (vec)(INFINITY) : e;
-}
-#endif
-#if ACT == 2
-#define ACTIVATE(x) ((x) / ((vec)(1.0f) + exp_minus(x)))
-#elif ACT == 3
-#define ACTIVATE(x) ((x) == (x) ? (vec)(1.0f) / ((vec)(1.0f) + exp_minus(x)) : (x))
-#endif
+#include "vector_v.clh"
 
 #define SPAN ((PIXELS - 1) * STRIDE + S) /* input pixels under PIXELS outputs */
 
@@ -162,13 +119,7 @@ dwconv_v(__global const float *in, __global const float *weights, __global const
 #if ACT
                     v = ACTIVATE(v);
 #if ACT == 3 && K != KS
-                    if (c + V > K) { /* a sigmoid of zero is not zero */
-                        float lanes[V];
-                        STORE(v, 0, lanes);
-                        for (int i = 0; i < V; i++)
-                            if (c + i >= K) lanes[i] = 0.0f;
-                        v = LOAD(0, lanes);
-                    }
+                    v = LANES < (ints)(K - c) ? v : (vec)(0.0f); /* a sigmoid of zero is not zero */
 #endif
 #endif
                     STORE(v, 0, y + (p * Q + q + j) * KS);

@@ -59,20 +59,35 @@ static int default_pixels(int width, int limit) {
     return best;
 }
 
+/* Vectors of output channels in a 1x1 group, where registers are not what limits it. */
+static int pointwise_blocks(const lap_case *c, int v) {
+    uint64_t vectors = lap_row_ceil_div((uint64_t)c->op->out.cs, (uint64_t)v);
+    /* Little work a group: where there are few groups, more balance better. */
+    uint64_t most = c->n * (uint64_t)c->op->out.h * lap_row_ceil_div((uint64_t)c->op->out.w, 14) *
+                    ((vectors + 1) / 2);
+    bool few = most < 16 * (uint64_t)(c->device->units ? c->device->units : 1);
+    return vectors % 2 || few ? 1 : 2;
+}
+
 static void direct_defaults(const lap_case *c, lap_params *params) {
     const lap_op *op = c->op;
     memset(params, 0, sizeof *params);
-    int v = lap_row_vector_width(c->device);
-    /* 1x1 windows have little work a group: where there are few groups, more balance better. */
-    uint64_t most = c->n * (uint64_t)op->out.h * lap_row_ceil_div((uint64_t)op->out.w, 14) *
-                    lap_row_ceil_div((uint64_t)op->out.cs, 2 * (uint64_t)v);
-    bool few =
-        op->r * op->s == 1 && most < 16 * (uint64_t)(c->device->units ? c->device->units : 1);
-    int blocks = op->out.cs > v && !few ? 2 : 1;
+    int v = lap_row_vector_width(c->device), channels = op->out.cs;
+    int blocks = channels > v ? 2 : 1, limit = sum_registers(v) / blocks, most = 14;
+    if (op->r * op->s == 1) {
+        blocks = pointwise_blocks(c, v);
+        limit = sum_registers(v) / blocks;
+        if (op->out.w % 28 == 0 && op->out.w > 28) most = 28;
+        if (v == 16 && channels % 16 == 8 && channels < 64) {
+            /* Half vectors without a remainder: as many registers, and half of the work each. */
+            v = 8;
+            blocks = channels / 8;
+            limit = 28 / blocks;
+        }
+    }
     params->value[V] = v;
     params->value[BLOCKS] = blocks;
-    int limit = sum_registers(v) / blocks;
-    params->value[PIXELS] = default_pixels(op->out.w, limit < 14 ? limit : 14);
+    params->value[PIXELS] = default_pixels(op->out.w, limit < most ? limit : most);
     params->value[UNROLL] = 1; /* more gains nothing and compiles twice as long */
     /* Keep in cache what is larger: weights across images, or one image across channels. */
     params->value[IMAGES_INNER] = lap_op_weight_count(op) > lap_tensor_stored(&op->in);
@@ -98,8 +113,8 @@ static void direct_pack(const lap_case *c, const lap_op_weights *weights, void *
 }
 
 #define DIRECT_TUNABLES                                                                            \
-    {"V", 3, {4, 8, 16}}, {"PIXELS", 9, {1, 2, 3, 4, 6, 7, 8, 12, 14}},                            \
-        {"BLOCKS", 4, {1, 2, 3, 4}}, {                                                             \
+    {"V", 3, {4, 8, 16}}, {"PIXELS", 11, {1, 2, 3, 4, 5, 6, 7, 8, 12, 14, 28}},                    \
+        {"BLOCKS", 5, {1, 2, 3, 4, 5}}, {                                                          \
         "UNROLL", 4, {                                                                             \
             1, 2, 4, 8                                                                             \
         }                                                                                          \

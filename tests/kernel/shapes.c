@@ -65,6 +65,10 @@ const shape shapes[] = {
     {LAP_OP_CONV, 2, 48, 9, 7, 24, 1, 1, 1, 0, NONE, false, LAP_FUSE_SCALE, 0, 0, 0},
     {LAP_OP_CONV, 3, 144, 7, 7, 40, 1, 1, 1, 0, NONE, true, LAP_FUSE_SCALE, 0, 0, 0},
     {LAP_OP_CONV, 1, 20, 11, 5, 10, 1, 1, 1, 0, RELU, true, LAP_FUSE_SCALE, 0, 0, 0},
+    /* vectors with a remainder, rows of whole tiles */
+    {LAP_OP_CONV, 1, 12, 3, 56, 46, 1, 1, 1, 0, SILU, false, ALONE},
+    {LAP_OP_CONV, 2, 20, 4, 28, 24, 1, 1, 1, 0, NONE, true, LAP_FUSE_SCALE, 0, 0, 0},
+    {LAP_OP_CONV, 1, 8, 5, 9, 27, 1, 1, 1, 0, SIGMOID, false, ALONE},
 };
 const int shape_count = sizeof shapes / sizeof shapes[0];
 
