@@ -111,7 +111,7 @@ check_kernel() {
     file=$1
     strip "$file" 1 >"$code"
     grep -q 'cp\.async' "$code" || return 0
-    grep -E '__local[ ]+[a-z0-9]+[ ]+[a-z_]+\[' "$code" | grep -v 'aligned(128)' >"$hits" || :
+    grep -E '__local[ ]+[a-z0-9]+[ ]+[a-z_]+\[' "$code" | grep -vE 'aligned\((128|1024)\)' >"$hits" || :
     report "$file" "local memory beside cp.async has to be aligned(128)"
 }
 

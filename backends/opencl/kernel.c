@@ -102,21 +102,29 @@ static lap_status finish_program(lap_cl_device *device, const lap_build *build, 
     return status;
 }
 
-static lap_status build_program(lap_cl_device *device, const lap_build *build, const char *options,
-                                cl_program *out, lap_error *err) {
-    cl_int code;
-    cl_program program = NULL;
-    lap_status status =
-        LAP_CL(err, LAP_CL_BUILD, "making a program",
-               (program = clCreateProgramWithSource(device->context, 1,
-                                                    (const char *[]){build->source}, NULL, &code),
-                code));
+/* The binary of a program whose context has one device, terminated, malloc'ed. */
+static lap_status read_binary(cl_program program, const char *name, char **bytes, size_t *size,
+                              lap_error *err) {
+    size_t length = 0;
+    LAP_TRY(
+        LAP_CL(err, LAP_CL_QUERY, "asking for the size of a program's binary",
+               clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL)));
+    if (length == 0 || length > BINARY_LIMIT)
+        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "%s: the driver has no binary of it", name);
+    char *binary = malloc(length + 1);
+    if (!binary)
+        return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory for %zu bytes of its binary", name,
+                        length);
+    lap_status status = LAP_CL(
+        err, LAP_CL_QUERY, "asking for a program's binary",
+        clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, (void *)&binary, NULL));
     if (status != LAP_OK) {
-        lap_error_prefix(err, "%s: ", build->stem);
+        free(binary);
         return status;
     }
-    LAP_TRY(finish_program(device, build, options, program, err));
-    *out = program;
+    binary[length] = '\0';
+    *bytes = binary;
+    *size = length;
     return LAP_OK;
 }
 
@@ -135,6 +143,48 @@ static lap_status load_program(lap_cl_device *device, const lap_build *build, co
         return status;
     }
     LAP_TRY(finish_program(device, build, options, program, err));
+    *out = program;
+    return LAP_OK;
+}
+
+/* *program again, for a target that the driver does not compile for. */
+static lap_status raise_target(lap_cl_device *device, const lap_build *build, const char *options,
+                               const char *target, cl_program *program, lap_error *err) {
+    char *ptx = NULL;
+    size_t size = 0;
+    lap_text text = {0};
+    cl_program raised = NULL;
+    lap_status status = read_binary(*program, build->stem, &ptx, &size, err);
+    if (status == LAP_OK) {
+        status = lap_cl_retarget(ptx, target, &text, err);
+        if (status != LAP_OK) lap_error_prefix(err, "%s: ", build->stem);
+    }
+    if (status == LAP_OK)
+        status = load_program(device, build, options, text.data, text.length, &raised, err);
+    free(ptx);
+    lap_text_free(&text);
+    LAP_CL_IGNORE(clReleaseProgram(*program));
+    *program = raised;
+    return status;
+}
+
+static lap_status build_program(lap_cl_device *device, const lap_build *build, const char *options,
+                                cl_program *out, lap_error *err) {
+    cl_int code;
+    cl_program program = NULL;
+    char target[LAP_CL_TARGET_ROOM];
+    lap_status status =
+        LAP_CL(err, LAP_CL_BUILD, "making a program",
+               (program = clCreateProgramWithSource(device->context, 1,
+                                                    (const char *[]){build->source}, NULL, &code),
+                code));
+    if (status != LAP_OK) {
+        lap_error_prefix(err, "%s: ", build->stem);
+        return status;
+    }
+    LAP_TRY(finish_program(device, build, options, program, err));
+    if (lap_cl_target_of(build->source, target))
+        LAP_TRY(raise_target(device, build, options, target, &program, err));
     *out = program;
     return LAP_OK;
 }
@@ -225,29 +275,13 @@ lap_status lap_cl_kernel_load(void *device, const lap_build *build, const void *
 lap_status lap_cl_kernel_binary(void *handle, void **bytes, size_t *size, lap_error *err) {
     lap_cl_kernel *kernel = handle;
     cl_program program = NULL;
-    size_t length = 0;
     LAP_TRY(LAP_CL(err, LAP_CL_QUERY, "asking for a kernel's program",
                    clGetKernelInfo(kernel->handle, CL_KERNEL_PROGRAM, sizeof program,
                                    (void *)&program, NULL)));
-    LAP_TRY(
-        LAP_CL(err, LAP_CL_QUERY, "asking for the size of a program's binary",
-               clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL)));
-    if (length == 0 || length > BINARY_LIMIT)
-        return LAP_FAIL(err, LAP_E_UNSUPPORTED, "entry %s: the driver has no binary of it",
-                        kernel->entry);
-    unsigned char *binary = malloc(length);
-    if (!binary)
-        return LAP_FAIL(err, LAP_E_NOMEM, "entry %s: no memory for %zu bytes of its binary",
-                        kernel->entry, length);
-    lap_status status = LAP_CL(
-        err, LAP_CL_QUERY, "asking for a program's binary",
-        clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, (void *)&binary, NULL));
-    if (status != LAP_OK) {
-        free(binary);
-        return status;
-    }
+    char name[80], *binary = NULL;
+    snprintf(name, sizeof name, "entry %s", kernel->entry);
+    LAP_TRY(read_binary(program, name, &binary, size, err));
     *bytes = binary;
-    *size = length;
     return LAP_OK;
 }
 

@@ -6,6 +6,7 @@
 #ifndef LAP_OPENCL_OPENCL_H
 #define LAP_OPENCL_OPENCL_H
 
+#include "base/text.h"
 #include "device/device_ops.h"
 
 #include <CL/cl.h>
@@ -149,6 +150,11 @@ void lap_cl_pinned_free(void *pinned);
 
 /* Of every build, before the defines. */
 #define LAP_CL_OPTIONS "-cl-std=CL1.2"
+/* retarget.c: the target whose instructions the source hides from the compiler ("sm_90a"), if it
+ * does; a driver's PTX with them, for that target. */
+enum { LAP_CL_TARGET_ROOM = 16 };
+bool lap_cl_target_of(const char *source, char target[LAP_CL_TARGET_ROOM]);
+lap_status lap_cl_retarget(const char *ptx, const char *target, lap_text *out, lap_error *err);
 lap_status lap_cl_kernel_binary(void *kernel, void **bytes, size_t *size, lap_error *err);
 lap_status lap_cl_kernel_load(void *device, const lap_build *build, const void *bytes, size_t size,
                               void **kernel, lap_kernel_info *info, lap_error *err);

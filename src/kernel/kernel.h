@@ -86,6 +86,8 @@ bool lap_fusion_partner_first(lap_fusion fusion);
 
 /* Matrix instructions of a precision run on the device in its kernel language (probe.h). */
 #define LAP_FEATURE_MMA(precision) (1u << (precision))
+/* So do the warpgroup instructions of NVIDIA compute capability 9.0, in OpenCL. */
+#define LAP_FEATURE_WGMMA(precision) (1u << (8 + (precision)))
 /* Kernels may declare info->local_optin_bytes of local memory, more than the driver lists. */
 #define LAP_FEATURE_LARGE_LOCAL (1u << 16)
 

@@ -13,6 +13,10 @@
  * something else. Another status: the device failed. */
 lap_status lap_probe_mma(lap_queue *queue, lap_precision precision, lap_error *err);
 
+/* The same through the warpgroup instructions of NVIDIA compute capability 9.0, in OpenCL, whose
+ * compiler has to be led to them (kernels_cl/probe_wgmma.cl). */
+lap_status lap_probe_wgmma(lap_queue *queue, lap_precision precision, lap_error *err);
+
 /* Fills and reads back all of info->local_optin_bytes of declared local memory in more groups than
  * there are multiprocessors. LAP_OK: it is there. LAP_E_BUILD, LAP_E_LAUNCH, LAP_E_OOM,
  * LAP_E_UNSUPPORTED, LAP_E_VERIFY: it is not, err says why. Another status: the device failed. */

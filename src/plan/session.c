@@ -23,6 +23,25 @@ lap_status lap_session_open(const lap_device_info *info, lap_session **out, lap_
     return LAP_OK;
 }
 
+/* What a probe found missing, as against a device that failed. */
+static bool is_lacking(lap_status status) {
+    switch (status) {
+    case LAP_E_BUILD:
+    case LAP_E_LAUNCH:
+    case LAP_E_OOM:
+    case LAP_E_UNSUPPORTED:
+    case LAP_E_VERIFY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static lap_status pass_on(const lap_error *detail, lap_error *err) {
+    if (err) *err = *detail;
+    return detail->status;
+}
+
 /* More local memory than the driver lists, which kernels for GPUs use. */
 static lap_status probe_local(lap_session *session, lap_error *err) {
     const lap_device_info *info = lap_device_get_info(session->device);
@@ -31,21 +50,25 @@ static lap_status probe_local(lap_session *session, lap_error *err) {
     if (info->local_optin_bytes <= info->local_bytes) return LAP_OK;
     lap_error detail = {0};
     lap_status status = lap_probe_local(session->queue, &detail);
-    switch (status) {
-    case LAP_OK:
+    if (status == LAP_OK)
         session->features |= LAP_FEATURE_LARGE_LOCAL;
-        break;
-    case LAP_E_BUILD:
-    case LAP_E_LAUNCH:
-    case LAP_E_OOM:
-    case LAP_E_UNSUPPORTED:
-    case LAP_E_VERIFY:
-        break; /* kernels make do with what is listed */
-    default:
-        if (err) *err = detail;
-        return status;
-    }
+    else if (!is_lacking(status))
+        return pass_on(&detail, err); /* else kernels make do with what is listed */
     session->probed |= LAP_FEATURE_LARGE_LOCAL;
+    return LAP_OK;
+}
+
+/* Hopper's matrix instructions, which OpenCL's compiler does not know; CUDA's has them by name. */
+static lap_status probe_wgmma(lap_session *session, lap_precision precision, lap_error *err) {
+    const lap_device_info *info = lap_device_get_info(session->device);
+    if (strcmp(info->language, "cl") != 0 || precision == LAP_FP32X3) return LAP_OK;
+    if (info->cc_major != 9 || info->cc_minor != 0) return LAP_OK;
+    lap_error detail = {0};
+    lap_status status = lap_probe_wgmma(session->queue, precision, &detail);
+    if (status == LAP_OK)
+        session->features |= LAP_FEATURE_WGMMA(precision);
+    else if (!is_lacking(status))
+        return pass_on(&detail, err); /* else mma.sync does it */
     return LAP_OK;
 }
 
@@ -62,6 +85,7 @@ lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_
         return status;
     }
     if (status == LAP_OK) LAP_TRY(probe_local(session, err));
+    if (status == LAP_OK) LAP_TRY(probe_wgmma(session, precision, err));
     session->probed |= bit;
     if (status == LAP_OK)
         session->features |= LAP_FEATURE_MMA(precision);

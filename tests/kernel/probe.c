@@ -26,23 +26,34 @@ static float element(int64_t precision, const unsigned char *row, size_t i) {
     return wide;
 }
 
-/* The kernel in C: 16 rows, then 8 columns, 32 bytes each. */
+static void multiply(int64_t precision, size_t rows, size_t columns, size_t row_bytes,
+                     const unsigned char *in, float *out) {
+    size_t depth = row_bytes / (precision == LAP_TF32 ? 4 : 2);
+    for (size_t row = 0; row < rows; row++)
+        for (size_t column = 0; column < columns; column++) {
+            float sum = 0;
+            for (size_t i = 0; i < depth; i++)
+                sum += element(precision, in + row * row_bytes, i) *
+                       element(precision, in + (rows + column) * row_bytes, i);
+            out[row * columns + column] = sum;
+        }
+}
+
+/* The kernels in C. */
 static void product(const lap_define *defines, size_t count, const lap_raw_launch *launch,
                     void *const *pointers) {
     (void)launch;
-    int64_t precision = fake_define(defines, count, "PRECISION", 0);
-    const unsigned char *in = pointers[0];
-    float *out = pointers[1];
-    size_t depth = precision == LAP_TF32 ? 8 : 16;
     runs++;
-    for (size_t row = 0; row < 16; row++)
-        for (size_t column = 0; column < 8; column++) {
-            float sum = 0;
-            for (size_t i = 0; i < depth; i++)
-                sum += element(precision, in + row * 32, i) *
-                       element(precision, in + (16 + column) * 32, i);
-            out[row * 8 + column] = sum;
-        }
+    multiply(fake_define(defines, count, "PRECISION", 0), 16, 8, 32, pointers[0], pointers[1]);
+}
+
+static int warpgroup_runs;
+
+static void warpgroup_product(const lap_define *defines, size_t count, const lap_raw_launch *launch,
+                              void *const *pointers) {
+    assert_int_equal(launch->local[0], 128);
+    warpgroup_runs++;
+    multiply(fake_define(defines, count, "PRECISION", 0), 64, 64, 128, pointers[0], pointers[1]);
 }
 
 static lap_session *begin(bool nvidia, bool buildable) {
@@ -196,11 +207,64 @@ static void no_unlisted_local(void **state) {
     }
 }
 
+static lap_session *begin_hopper(const char *language, int major) {
+    lap_session *session = begin_local(language, fake.devices[0].local_bytes);
+    lap_error err = {0};
+    assert_int_equal(lap_session_close(session, &err), LAP_OK);
+    fake.devices[0].cc_major = major;
+    warpgroup_runs = 0;
+    assert_true(fake_register("probe_wgmma", "probe_wgmma", warpgroup_product));
+    assert_int_equal(lap_session_open(&fake.devices[0], &session, &err), LAP_OK);
+    return session;
+}
+
+/* OpenCL is asked for them where they may be; CUDA has them by the device's version. */
+static void warpgroups(void **state) {
+    (void)state;
+    static const struct {
+        const char *language;
+        int major;
+        lap_precision precision;
+        bool has;
+    } cases[] = {{"cl", 9, LAP_FP16, true},    {"cl", 9, LAP_BF16, true},
+                 {"cl", 9, LAP_TF32, true},    {"cl", 8, LAP_FP16, false},
+                 {"cl", 9, LAP_FP32X3, false}, {"cu", 9, LAP_FP16, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        lap_session *session = begin_hopper(cases[i].language, cases[i].major);
+        lap_error err = {0};
+        lap_precision precision = cases[i].precision;
+        assert_int_equal(lap_session_probe(session, precision, &err), LAP_OK);
+        unsigned wanted = LAP_FEATURE_MMA(precision);
+        if (cases[i].has) wanted |= LAP_FEATURE_WGMMA(precision);
+        assert_int_equal(session->features, wanted);
+        assert_int_equal(warpgroup_runs, cases[i].has);
+        end(session);
+    }
+}
+
+/* Without them the others are used. */
+static void no_warpgroups(void **state) {
+    (void)state;
+    static const fake_plant_kind wrong[] = {FAKE_PLANT_WRONG, FAKE_PLANT_NAN, FAKE_PLANT_NOTHING};
+    for (size_t i = 0; i < 4; i++) {
+        lap_session *session = begin_hopper("cl", 9);
+        lap_error err = {0};
+        if (i < 3)
+            fake_plant("probe_wgmma", wrong[i]);
+        else
+            fake.fail_build_stem = "probe_wgmma";
+        assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK);
+        assert_int_equal(session->features, LAP_FEATURE_MMA(LAP_FP16));
+        end(session);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_product),     cmocka_unit_test(lacking),
         cmocka_unit_test(failing_device),    cmocka_unit_test(unlisted_local),
-        cmocka_unit_test(no_unlisted_local),
+        cmocka_unit_test(no_unlisted_local), cmocka_unit_test(warpgroups),
+        cmocka_unit_test(no_warpgroups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,64 @@ static void test_defines_under_other_locale(void **state) {
     setlocale(LC_ALL, "C");
 }
 
+/* A source with instructions of a target that the driver does not compile for: its PTX comes back
+ * with them and for that target. */
+static const char hiding[] = "#define HIDE \"//@sm_90a \"\n"
+                             "__kernel void k(__global int *out) { out[0] = 1; }\n";
+static const char raised[] = "__kernel void k(__global int *out) { out[0] = 2; }\n";
+
+static void test_raised_target(void **state) {
+    rig *r = *state;
+    void *kernel = NULL, *out = rig_buffer(r, 64);
+    lap_kernel_info info;
+    staged.binary = "// a.target sm_90x\n.version 9.0\n.target sm_90, texmode_independent\n"
+                    "//@sm_90a wgmma.fence;\nret; //@sm_90a {a; b;}\n// //@sm_80 c\n";
+    staged.reloaded = raised;
+    rig_ok(r, build(r, hiding, "k", &kernel, &info));
+    assert_string_equal(staged.loaded,
+                        "// a.target sm_90x\n.version 9.0\n.target sm_90a, texmode_independent\n"
+                        "wgmma.fence;\nret; {a; b;}\n// //@sm_80 c\n");
+    lap_raw_launch launch = {.groups = {1, 1, 1}, .local = {1, 1, 1}, .arg_count = 1};
+    launch.args[0] = rig_buffer_arg(out);
+    rig_ok(r, lap_opencl_ops.enqueue(r->queue, kernel, &launch, &r->err));
+    int32_t got = 0;
+    rig_ok(r, lap_opencl_ops.buffer_read(r->queue, out, 0, &got, 4, &r->err));
+    assert_int_equal(got, 2); /* the second program is what runs */
+    lap_opencl_ops.buffer_free(out);
+    lap_opencl_ops.kernel_free(kernel);
+    staged.loaded[0] = '\0'; /* without the mark nothing is loaded again */
+    rig_ok(r, build(r, raised, "k", &kernel, &info));
+    assert_string_equal(staged.loaded, "");
+    lap_opencl_ops.kernel_free(kernel);
+}
+
+static void expect_not_raised(rig *r, const char *binary, lap_status want, const char *text) {
+    void *kernel = (void *)r;
+    lap_kernel_info info;
+    staged.binary = binary;
+    staged.reloaded = raised;
+    assert_int_equal(build(r, hiding, "k", &kernel, &info), want);
+    assert_null(kernel);
+    if (!strstr(r->err.message, text) || !strstr(r->err.message, "stem_x"))
+        fail_msg("'%s' does not say '%s'", r->err.message, text);
+}
+
+static void test_target_not_raised(void **state) {
+    rig *r = *state;
+    static const char *const foreign[] = {".target sm_89\n//@sm_90a x;",
+                                          "\x7f"
+                                          "ELF",
+                                          ".target sm_90a\n//@sm_90a x;", "//@sm_90a x;",
+                                          ".target "};
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        expect_not_raised(r, foreign[i], LAP_E_BUILD, "not PTX for sm_90, which");
+    expect_not_raised(r, ".target sm_90\nret;", LAP_E_BUILD, "no instruction for sm_90a");
+    expect_not_raised(r, "", LAP_E_UNSUPPORTED, "no binary");
+    staged.binary_code = CL_INVALID_BINARY;
+    expect_not_raised(r, ".target sm_90\n//@sm_90a x;", LAP_E_BUILD,
+                      "making a program of a binary");
+}
+
 static void test_error_log(void **state) {
     rig *r = *state;
     void *kernel = (void *)state;
@@ -107,6 +165,8 @@ static void test_missing_entry(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_defines, rig_unstage),
     cmocka_unit_test_teardown(test_defines_under_other_locale, rig_unstage),
+    cmocka_unit_test_teardown(test_raised_target, rig_unstage),
+    cmocka_unit_test_teardown(test_target_not_raised, rig_unstage),
     cmocka_unit_test_teardown(test_error_log, rig_unstage),
     cmocka_unit_test_teardown(test_broken_logs, rig_unstage),
     cmocka_unit_test_teardown(test_late_failure, rig_unstage),

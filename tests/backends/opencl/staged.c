@@ -95,6 +95,33 @@ REAL(cl_int, clBuildProgram, cl_program program, cl_uint count, const cl_device_
     return __real_clBuildProgram(program, count, devices, options, notify, data);
 }
 
+REAL(cl_int, clGetProgramInfo, cl_program program, cl_program_info what, size_t size, void *value,
+     size_t *needed) {
+    if (!staged.binary) return __real_clGetProgramInfo(program, what, size, value, needed);
+    size_t length = strlen(staged.binary);
+    if (what == CL_PROGRAM_BINARY_SIZES) return answer(&length, sizeof length, size, value, needed);
+    if (what == CL_PROGRAM_BINARIES) {
+        memcpy(*(unsigned char **)value, staged.binary, length);
+        return CL_SUCCESS;
+    }
+    return __real_clGetProgramInfo(program, what, size, value, needed);
+}
+
+REAL(cl_program, clCreateProgramWithBinary, cl_context context, cl_uint count,
+     const cl_device_id *devices, const size_t *sizes, const unsigned char **binaries,
+     cl_int *loaded, cl_int *code) {
+    snprintf(staged.loaded, sizeof staged.loaded, "%.*s", (int)sizes[0], (const char *)binaries[0]);
+    if (staged.binary_code) {
+        *code = staged.binary_code;
+        return NULL;
+    }
+    if (!staged.reloaded)
+        return __real_clCreateProgramWithBinary(context, count, devices, sizes, binaries, loaded,
+                                                code);
+    *loaded = CL_SUCCESS;
+    return clCreateProgramWithSource(context, 1, &staged.reloaded, NULL, code);
+}
+
 enum { HUGE_LOG = 16 << 20 };
 
 static cl_int staged_log(size_t size, void *value, size_t *needed) {

@@ -41,7 +41,11 @@ typedef struct staged_calls {
         cl_device_info what; /* 0 ends the list */
         size_t size;
         const void *bytes;
-    } values[8]; /* other device queries */
+    } values[8];          /* other device queries */
+    const char *binary;   /* CL_PROGRAM_BINARIES … */
+    const char *reloaded; /* … and what clCreateProgramWithBinary makes a program of: source */
+    cl_int binary_code;   /* clCreateProgramWithBinary gives this */
+    char loaded[4096];    /* what it was given */
     /* counted */
     size_t events_made, events_retained, events_released, args_set, fills, caches_cleared;
     char options[1024]; /* of the last build */
