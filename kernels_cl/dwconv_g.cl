@@ -1,11 +1,12 @@
 /* dwconv_g: depthwise convolution + bias [+ activation], with POOLED also the mean of every channel
  * over the output.
  *
- * A work-item has 16 bytes of channels (VC of them) and makes strips of TQ neighbouring pixels of an
- * output row. Under a strip it reads every input pixel once, from a row of the window after the
- * other, and adds it to all outputs whose window has it. A group has CX times VC channels of a band
- * of ROWS output rows, whose input rows its work-items find in the first-level cache. Weights are
- * [R][S][CS] in fp32; a row of the window is held in registers.
+ * A work-item has VC = 4 channels and makes tiles of TP x TQ neighbouring output pixels. It goes through
+ * the input rows under a tile, reads each of their pixels once, and adds it to all outputs whose window
+ * has it; a row of the window is held in registers until the tile's last output row has used it. A group
+ * has CX times VC channels of a band of ROWS output rows, whose input its work-items share in the
+ * first-level cache. Weights are [R][S][CS] in fp32; small windows stay in registers. An output's sum
+ * has the same order whatever the tile.
  *
  * Means: the work-items of a channel add up their outputs, groups put their sums in scratch, and
  * whoever takes the last ticket of an image's channels adds the bands' sums in their order and puts
@@ -17,7 +18,7 @@
 #define C 8 /* input channels */
 #endif
 #ifndef CS
-#define CS 8 /* input channel stride, >= C, 16 bytes or a multiple */
+#define CS 8 /* input channel stride, >= C, a multiple of 4 */
 #endif
 #ifndef H
 #define H 8 /* input height */
@@ -59,10 +60,13 @@
 #define CX 8 /* work-items side by side along the channels */
 #endif
 #ifndef LINES
-#define LINES 16 /* strips that a group makes at a time */
+#define LINES 16 /* tiles that a group makes at a time */
 #endif
 #ifndef TQ
-#define TQ 4 /* pixels of a strip */
+#define TQ 4 /* columns of a tile */
+#endif
+#ifndef TP
+#define TP 1 /* rows of a tile */
 #endif
 #ifndef ROWS
 #define ROWS 8 /* output rows of a group */
@@ -71,7 +75,8 @@
 #define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-/* VC stored elements, 16 bytes: float, float rounded to tf32, half, bfloat16. */
+/* VC stored elements: float, float rounded to tf32, half, bfloat16. */
+#define VC 4
 #if PRECISION == 2 || PRECISION == 4
 /* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
 __attribute__((always_inline)) static uint rounded(float v, int drop) {
@@ -82,8 +87,8 @@ __attribute__((always_inline)) static uint rounded(float v, int drop) {
 }
 #endif
 #if PRECISION == 0 || PRECISION == 2
-#define VC 4
 typedef float4 pack;
+#define ZERO ((float4)(0.0f))
 __attribute__((always_inline)) static void widen(const pack p, float *v) {
     v[0] = p.x, v[1] = p.y, v[2] = p.z, v[3] = p.w;
 }
@@ -96,8 +101,8 @@ __attribute__((always_inline)) static pack narrow(const float *v) {
     return (float4)(ROUND(v[0]), ROUND(v[1]), ROUND(v[2]), ROUND(v[3]));
 }
 #elif PRECISION == 3
-#define VC 8
-typedef uint4 pack;
+typedef uint2 pack;
+#define ZERO ((uint2)(0))
 /* Halves need an extension as values, not as pointers. */
 __attribute__((always_inline)) static void widen2(uint word, float *v) {
     const float2 both = vload_half2(0, (const half *)&word);
@@ -109,8 +114,8 @@ __attribute__((always_inline)) static uint narrow2(const float *v) {
     return word;
 }
 #elif PRECISION == 4
-#define VC 8
-typedef uint4 pack;
+typedef uint2 pack;
+#define ZERO ((uint2)(0))
 __attribute__((always_inline)) static void widen2(uint word, float *v) {
     v[0] = as_float(word << 16), v[1] = as_float(word & 0xffff0000u);
 }
@@ -120,12 +125,12 @@ __attribute__((always_inline)) static uint narrow2(const float *v) {
 #else
 #error "no storage of this precision here"
 #endif
-#if VC == 8
+#if PRECISION >= 3
 __attribute__((always_inline)) static void widen(const pack p, float *v) {
-    widen2(p.x, v), widen2(p.y, v + 2), widen2(p.z, v + 4), widen2(p.w, v + 6);
+    widen2(p.x, v), widen2(p.y, v + 2);
 }
 __attribute__((always_inline)) static pack narrow(const float *v) {
-    return (uint4)(narrow2(v), narrow2(v + 2), narrow2(v + 4), narrow2(v + 6));
+    return (uint2)(narrow2(v), narrow2(v + 2));
 }
 #endif
 #define SILU(v) ((v) / (1.0f + exp(-(v))))
@@ -142,34 +147,38 @@ __attribute__((always_inline)) static pack narrow(const float *v) {
 
 #define BLOCKS ((CS / VC + CX - 1) / CX) /* of channels */
 #define BANDS ((P + ROWS - 1) / ROWS)
-#define STRIPS ((Q + TQ - 1) / TQ) /* of a row */
+#define STRIPS ((Q + TQ - 1) / TQ) /* tiles side by side */
 #define GROUP (CX * LINES)
-#define SPAN ((TQ - 1) * STRIDE + S)
+#define SPAN_H ((TP - 1) * STRIDE + R) /* input under a tile */
+#define SPAN_W ((TQ - 1) * STRIDE + S)
+/* Column j of it is inside the image, wherever the tile is. */
+#define INSIDE(j) ((j) >= PAD && (j) < W + PAD - (STRIPS - 1) * TQ * STRIDE)
+/* All weights stay in registers, and rows are unrolled: other compilers than NVIDIA's then take more
+ * registers than they have. */
+#if defined(__NV_CL_C_VERSION)
+#define KEEP (R * S <= 9)
+#define FOR_ROWS _Pragma("unroll")
+#else
+#define KEEP 0
+#if TP > 1
+#define FOR_ROWS _Pragma("unroll")
+#else
+#define FOR_ROWS _Pragma("unroll 1")
+#endif
+#endif
+#define TAP_ROWS (KEEP || TP > 1 ? R : 1)
 #define FLAG_RELU 1
 /* A division that is correctly rounded whatever the language's own is; infinity and NaN pass. */
 #define MEAN(s)                                                                                    \
     (fabs((s)*inverse) <= 3.4e38f ? fma(fma(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
                                    : (s)*inverse)
 
-/* The strip's sums: acc[TQ][VC] += window, from input row h0 and column w0 on. */
-#define WINDOWS(acc, x, w, h0, w0)                                                                 \
-    for (int r = 0; r < R; r++) {                                                                  \
-        const int h = (h0) + r;                                                                    \
-        if (h < 0 || h >= H) continue;                                                             \
-        float tap[S][VC];                                                                          \
-        _Pragma("unroll") for (int s = 0; s < S; s++)                                              \
-            _Pragma("unroll") for (int v = 0; v < VC; v++) tap[s][v] = (w)[(r * S + s) * CS + v];  \
-        __global const pack *line = (x) + (h * W + (w0)) * (CS / VC);                                         \
-        _Pragma("unroll") for (int j = 0; j < SPAN; j++) {                                         \
-            if ((w0) + j < 0 || (w0) + j >= W) continue;                                           \
-            float value[VC];                                                                       \
-            widen(line[j * (CS / VC)], value);                                                     \
-            _Pragma("unroll") for (int s = 0; s < S; s++) {                                        \
-                if (j < s || (j - s) % STRIDE != 0 || (j - s) / STRIDE >= TQ) continue;            \
-                _Pragma("unroll") for (int v = 0; v < VC; v++) acc[(j - s) / STRIDE][v] =          \
-                    fma(value[v], tap[s][v], acc[(j - s) / STRIDE][v]);                           \
-            }                                                                                      \
-        }                                                                                          \
+/* A row of the window. */
+#define LOAD_TAPS(r)                                                                               \
+    _Pragma("unroll") for (int s = 0; s < S; s++) {                                                \
+        const float4 four = *(__global const float4 *)(w + ((r)*S + s) * CS);                                \
+        float *const to = tap[TAP_ROWS == 1 ? 0 : (r)][s];                                         \
+        to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;                            \
     }
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
@@ -180,12 +189,25 @@ dwconv_g(__global const pack *restrict in, __global const float *restrict weight
     const uint block = get_group_id(0) % BLOCKS, band = get_group_id(0) / BLOCKS;
     const uint quad = block * CX + lane; /* which VC channels */
     const int row_end = (int)(band * ROWS + ROWS) < P ? (int)(band * ROWS + ROWS) : P;
-    const uint strips = (row_end - band * ROWS) * STRIPS;
+    const uint strips = (row_end - band * ROWS + TP - 1) / TP * STRIPS;
     const bool used = quad < CS / VC;
     __global const float *w = weights + (used ? quad : 0) * VC;
+    float tap[TAP_ROWS][S][VC], base[VC];
+#pragma unroll
+    for (int v = 0; v < VC; v++)
+        base[v] = bias[(used ? quad : 0) * VC + v];
+#if KEEP
+#pragma unroll
+    for (int r = 0; r < R; r++)
+        LOAD_TAPS(r)
+#else
+    const int none = flags >> 8; /* 0, which the compiler does not know: it would load all weights ahead */
+#endif
 #if POOLED
     __local float sums[GROUP * VC];
+#if BANDS > 1
     __local int ticket;
+#endif
 #endif
     for (uint image = get_group_id(1); image < (uint)n; image += get_num_groups(1)) {
         __global const pack *x = in + (ulong)image * (H * W * (CS / VC)) + quad;
@@ -197,34 +219,78 @@ dwconv_g(__global const pack *restrict in, __global const float *restrict weight
             sum[v] = 0.0f;
 #endif
         for (uint strip = first; used && strip < strips; strip += LINES) {
-            const int p = (int)(band * ROWS + strip / STRIPS), q = (int)(strip % STRIPS * TQ);
-            float acc[TQ][VC];
+            const int p = (int)(band * ROWS + strip / STRIPS * TP), q = (int)(strip % STRIPS * TQ);
+            const int h0 = p * STRIDE - PAD, w0 = q * STRIDE - PAD;
+            __global const pack *tile = x + (h0 * W + w0) * (CS / VC);
+            float acc[TP][TQ][VC];
 #pragma unroll
-            for (int v = 0; v < VC; v++) {
-                const float b = bias[quad * VC + v];
+            for (int t = 0; t < TP; t++)
 #pragma unroll
                 for (int j = 0; j < TQ; j++)
-                    acc[j][v] = b;
+#pragma unroll
+                    for (int v = 0; v < VC; v++)
+                        acc[t][j][v] = base[v];
+            FOR_ROWS
+            for (int i = 0; i < SPAN_H; i++) {
+#if !KEEP
+                if (i < R) {
+                    LOAD_TAPS(i)
+                }
+#endif
+                if (h0 + i < 0 || h0 + i >= H) continue;
+                pack raw[SPAN_W];
+#pragma unroll
+                for (int j = 0; j < SPAN_W; j++) {
+                    raw[j] = ZERO;
+                    if ((INSIDE(j)) | (w0 + j >= 0 && w0 + j < W)) raw[j] = tile[(i * W + j) * (CS / VC)];
+                }
+#pragma unroll
+                for (int j = 0; j < SPAN_W; j++) {
+                    float value[VC];
+                    widen(raw[j], value);
+#pragma unroll
+                    for (int t = 0; t < TP; t++) {
+                        const int r = i - t * STRIDE;
+                        if (r < 0 || r >= R) continue;
+#pragma unroll
+                        for (int s = 0; s < S; s++) {
+                            if (j < s || (j - s) % STRIDE != 0 || (j - s) / STRIDE >= TQ) continue;
+#pragma unroll
+                            for (int v = 0; v < VC; v++)
+                                acc[t][(j - s) / STRIDE][v] =
+                                    fma(value[v], tap[TAP_ROWS == 1 ? 0 : r][s][v],
+                                        acc[t][(j - s) / STRIDE][v]);
+                        }
+                    }
+                }
             }
-            WINDOWS(acc, x, w, p * STRIDE - PAD, q * STRIDE - PAD)
+#if !KEEP
+            w += none;
+#endif
 #pragma unroll
-            for (int j = 0; j < TQ; j++) {
-                if (Q % TQ != 0 && q + j >= Q) continue;
+            for (int t = 0; t < TP; t++) {
+                if ((ROWS % TP != 0 || P % TP != 0) && p + t >= row_end) continue;
 #pragma unroll
-                for (int v = 0; v < VC; v++) {
-                    /* Written so that NaN stays NaN. */
-                    if ((flags & FLAG_RELU) != 0 && acc[j][v] < 0.0f) acc[j][v] = 0.0f;
+                for (int j = 0; j < TQ; j++) {
+                    if (Q % TQ != 0 && q + j >= Q) continue;
+                    float *const result = acc[t][j];
+#pragma unroll
+                    for (int v = 0; v < VC; v++) {
 #if ACT == 2
-                    acc[j][v] = SILU(acc[j][v]);
+                        result[v] = SILU(result[v]);
 #elif ACT == 3
-                    /* Of zero it is not zero, which padding must be. */
-                    acc[j][v] = quad * VC + v < K ? SIGMOID(acc[j][v]) : 0.0f;
+                        /* Of zero it is not zero, which padding must be. */
+                        result[v] = quad * VC + v < K ? SIGMOID(result[v]) : 0.0f;
+#else
+                        /* Written so that NaN stays NaN. */
+                        if ((flags & FLAG_RELU) != 0 && result[v] < 0.0f) result[v] = 0.0f;
 #endif
 #if POOLED
-                    sum[v] += acc[j][v];
+                        sum[v] += result[v];
 #endif
+                    }
+                    y[((p + t) * Q + q + j) * (KS / VC)] = narrow(result);
                 }
-                y[(p * Q + q + j) * (KS / VC)] = narrow(acc[j]);
             }
         }
 #if POOLED

@@ -112,14 +112,20 @@ static __device__ __forceinline__ pack narrow(const float *v) {
     return make_uint4(narrow2(v), narrow2(v + 2), narrow2(v + 4), narrow2(v + 6));
 }
 #endif
-/* Within a few units in the last place of fp32. */
+/* Within a few units in the last place of fp32. The reciprocal of what is beyond 2^126 may be
+ * zero. */
+static __device__ __forceinline__ float sigmoid(float v) {
+    float e;
 #if PRECISION == 0
-#define EXP expf
+    e = expf(-v);
 #else
-#define EXP __expf
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(v * -1.44269504f));
 #endif
-#define SILU(v) __fdividef(v, 1.0f + EXP(-(v)))
-#define SIGMOID(v) __fdividef(1.0f, 1.0f + EXP(-(v)))
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(1.0f + e));
+    return e;
+}
+#define SILU(v) ((v)*sigmoid(v))
+#define SIGMOID(v) sigmoid(v)
 
 #define BLOCKS (KS / 8)
 #define KPAD KS

@@ -134,10 +134,20 @@
 /* Registers a thread should get away with, hence groups a multiprocessor should hold. */
 #define REGISTERS (TM * TN <= 16 ? 64 : TM * TN <= 32 ? 96 : TM * TN <= 64 ? 128 : 255)
 #define RESIDENT (65536 / (REGISTERS * THREADS) < 1 ? 1 : 65536 / (REGISTERS * THREADS))
+#if ACT >= 2
+/* Within a few units in the last place of fp32. The reciprocal of what is beyond 2^126 may be
+ * zero. */
+static __device__ __forceinline__ float sigmoid(float v) {
+    float e;
+    e = expf(-v);
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(1.0f + e));
+    return e;
+}
 #if ACT == 2
-#define ACTIVATE(v) __fdividef(v, 1.0f + expf(-(v)))
-#elif ACT == 3
-#define ACTIVATE(v) __fdividef(1.0f, 1.0f + expf(-(v)))
+#define ACTIVATE(v) ((v)*sigmoid(v))
+#else
+#define ACTIVATE(v) sigmoid(v)
+#endif
 #endif
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2

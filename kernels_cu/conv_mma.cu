@@ -188,11 +188,20 @@
 #define SUMS (MI * NI * 4 * (PRECISION == 1 ? 2 : 1))
 #define REGISTERS (SUMS >= 128 ? 255 : SUMS >= 64 ? 168 : 128)
 #define RESIDENT (65536 / (REGISTERS * THREADS) < 1 ? 1 : 65536 / (REGISTERS * THREADS))
-/* Within a few units in the last place of fp32, far below what is stored. */
+#if ACT >= 2
+/* Within a few units in the last place of fp32, far below what is stored. The reciprocal of what
+ * is beyond 2^126 may be zero. */
+static __device__ __forceinline__ float sigmoid(float v) {
+    float e;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(v * -1.44269504f));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(1.0f + e));
+    return e;
+}
 #if ACT == 2
-#define ACTIVATE(v) __fdividef(v, 1.0f + __expf(-(v)))
-#elif ACT == 3
-#define ACTIVATE(v) __fdividef(1.0f, 1.0f + __expf(-(v)))
+#define ACTIVATE(v) ((v)*sigmoid(v))
+#else
+#define ACTIVATE(v) sigmoid(v)
+#endif
 #endif
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2

@@ -47,20 +47,23 @@ static float rounded(lap_precision precision, float value) {
 
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
-enum { CX, LINES, TQ, ROWS, DW_TUNABLES };
+enum { CX, LINES, TQ, TP, ROWS, DW_TUNABLES };
+
+#define DW_VECTOR 4 /* channels of a work-item */
 
 typedef struct depthwise {
-    uint64_t quads, blocks, bands, strips; /* strips: of a row */
+    uint64_t quads, blocks, bands, tiles; /* tiles: of a whole band */
     uint64_t threads;
 } depthwise;
 
 static depthwise depthwise_of(const lap_case *c) {
     const int *v = c->params.value;
     const lap_op *op = c->op;
-    depthwise g = {.quads = (uint64_t)(op->out.cs / vector_of(c))};
+    depthwise g = {.quads = (uint64_t)(op->out.cs / DW_VECTOR)};
     g.blocks = lap_row_ceil_div(g.quads, (uint64_t)v[CX]);
     g.bands = lap_row_ceil_div((uint64_t)op->out.h, (uint64_t)v[ROWS]);
-    g.strips = lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[TQ]);
+    g.tiles = lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[TQ]) *
+              lap_row_ceil_div((uint64_t)v[ROWS], (uint64_t)v[TP]);
     g.threads = (uint64_t)v[CX] * (uint64_t)v[LINES];
     return g;
 }
@@ -70,8 +73,9 @@ static bool depthwise_valid(const lap_case *c) {
     for (int i = 0; i < DW_TUNABLES; i++)
         if (v[i] <= 0) return false;
     depthwise g = depthwise_of(c);
-    if (v[TQ] > 8 || g.threads > 512 || (uint64_t)v[CX] > g.quads) return false;
-    uint64_t local = c->fusion == LAP_FUSE_POOL ? g.threads * (uint64_t)vector_of(c) * 4 + 16 : 0;
+    if (v[TQ] > 8 || v[TP] > 4 || v[TQ] * v[TP] > 16) return false;
+    if (g.threads > 512 || (uint64_t)v[CX] > g.quads) return false;
+    uint64_t local = c->fusion == LAP_FUSE_POOL ? g.threads * DW_VECTOR * 4 + 16 : 0;
     return lap_row_group_fits(c->device, g.threads, local);
 }
 
@@ -92,39 +96,39 @@ static int default_cx(uint64_t quads) {
 }
 
 static void depthwise_defaults(const lap_case *c, lap_params *params) {
-    static const int strips[] = {7, 4, 2};
+    static const int tiles[][2] = {{4, 2}, {4, 1}, {2, 1}}; /* TQ, TP */
     const lap_op *op = c->op;
-    uint64_t quads = (uint64_t)(op->out.cs / vector_of(c)), units = units_of(c);
+    uint64_t quads = (uint64_t)(op->out.cs / DW_VECTOR), units = units_of(c);
     lap_case trial = *c;
     int *v = trial.params.value;
     memset(&trial.params, 0, sizeof trial.params);
     v[CX] = default_cx(quads);
-    /* Long strips read less again; short ones give a device with little to do more threads. */
-    for (size_t i = 0; i < sizeof strips / sizeof strips[0]; i++) {
-        v[TQ] = strips[i];
-        uint64_t items = c->n * quads * (uint64_t)op->out.h *
+    /* Large tiles read less again; small ones give a device with little to do more threads. */
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
+        v[TQ] = tiles[i][0];
+        v[TP] = tiles[i][1];
+        if (v[TP] > 1 && !c->device->cc_major) continue; /* see FOR_ROWS in the kernel */
+        uint64_t items = c->n * quads * lap_row_ceil_div((uint64_t)op->out.h, (uint64_t)v[TP]) *
                          lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[TQ]);
-        bool wasteful = v[TQ] == 7 && op->out.w % 7 != 0;
-        if (!wasteful && items >= units * 512) break;
+        if (items >= units * 512) break;
     }
     uint64_t wanted = units * 6;
     v[LINES] = 1;
     v[ROWS] = op->out.h;
     for (;;) {
         depthwise g = depthwise_of(&trial);
-        if (v[ROWS] <= 1 || g.blocks * g.bands * c->n >= wanted) break;
-        v[ROWS] = (v[ROWS] + 1) / 2;
+        if (v[ROWS] <= v[TP] || g.blocks * g.bands * c->n >= wanted) break;
+        v[ROWS] = (v[ROWS] + 2 * v[TP] - 1) / (2 * v[TP]) * v[TP];
     }
-    depthwise g = depthwise_of(&trial);
-    uint64_t lines = 128 / (uint64_t)v[CX], all = g.strips * (uint64_t)v[ROWS];
+    uint64_t lines = (uint64_t)((v[ROWS] < op->out.h ? 128 : 256) / v[CX]);
+    uint64_t all = depthwise_of(&trial).tiles;
     v[LINES] = (int)(all < lines ? all : lines);
     *params = trial.params;
 }
 
 static bool depthwise_accepts(const lap_case *c) {
     if (!lap_row_is_gpu(c->device) || !lap_row_accepts_plain(c)) return false;
-    if (c->op->out.cs % vector_of(c) || c->op->s > 16 || c->op->in.cs != c->op->out.cs)
-        return false;
+    if (c->op->out.cs % DW_VECTOR || c->op->s > 16 || c->op->in.cs != c->op->out.cs) return false;
     lap_case trial = *c;
     depthwise_defaults(c, &trial.params);
     return depthwise_valid(&trial);
@@ -166,9 +170,10 @@ static uint64_t depthwise_scratch_bytes(const lap_case *c) {
 
 #define DW_COMMON                                                                                  \
     .kind = LAP_OP_DWCONV, .precisions = LAP_ROW_PLAIN, .smooth = true,                            \
-    .tunables = {[CX] = {"CX", 8, {2, 4, 6, 8, 9, 10, 12, 16}},                                    \
-                 [LINES] = {"LINES", 8, {4, 7, 8, 10, 14, 16, 28, 32}},                            \
+    .tunables = {[CX] = {"CX", 10, {2, 4, 6, 8, 9, 10, 12, 14, 15, 16}},                           \
+                 [LINES] = {"LINES", 11, {4, 7, 8, 10, 14, 16, 17, 20, 21, 28, 32}},               \
                  [TQ] = {"TQ", 5, {1, 2, 4, 7, 8}},                                                \
+                 [TP] = {"TP", 3, {1, 2, 4}},                                                      \
                  [ROWS] = {"ROWS", 8, {1, 2, 4, 7, 14, 28, 56, 112}}},                             \
     .tunable_count = DW_TUNABLES,                                                                  \
     .stages = {LAP_ROW_STAGE_KERNEL("dwconv_g", depthwise_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,  \
@@ -180,7 +185,7 @@ static uint64_t depthwise_scratch_bytes(const lap_case *c) {
 
 const lap_kernel_row lap_row_dwconv_g = {
     .id = "dwconv_g",
-    .about = "strips of a row from registers, 16 bytes of channels a work-item",
+    .about = "tiles of a few pixels from registers, four channels a work-item",
     .pack = depthwise_pack,
     DW_COMMON,
 };
