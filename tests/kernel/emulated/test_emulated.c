@@ -1,6 +1,7 @@
 /* The text of the chained kernels, run without a GPU: the whole network in one launch against its
- * steps one by one and against a second run, bit by bit, and every
- * distinct step on integers against the reference. */
+ * steps one by one and against a later run, bit by bit, with other images in between, whose values
+ * no step may find in place of its own; and every distinct step on integers against the reference.
+ */
 #include "emulator.h"
 
 #include "plan/fixture.h"
@@ -12,7 +13,7 @@ enum { SIZE = 32 };
 
 static lap_net *net;
 static lap_weights *weights;
-static float images[2 * 3 * SIZE * SIZE];
+static float images[2 * 3 * SIZE * SIZE], others[2 * 3 * SIZE * SIZE];
 static int longest;
 
 static float element(int64_t precision, const unsigned char *row, size_t i) {
@@ -94,6 +95,10 @@ static void same_bits(lap_session *session, const lap_plan_options *options) {
     MUST(lap_plan_set_input(plan, images, 2, &err));
     assert_int_equal(lap_plan_launch_count(plan), 1);
     run_whole(plan, together);
+    MUST(lap_plan_set_input(plan, others, 2, &err));
+    run_whole(plan, again);
+    assert_memory_not_equal(together, again, sizeof again);
+    MUST(lap_plan_set_input(plan, images, 2, &err));
     run_whole(plan, again);
     assert_int_equal(longest, lap_plan_step_count(plan));
     assert_memory_equal(together, again, sizeof again);
@@ -138,7 +143,7 @@ int main(void) {
         return 1;
     }
     for (int i = 0; i < 2 * 3 * SIZE * SIZE; i++)
-        images[i] = (float)(i * 7 % 31 - 15) / 16;
+        images[i] = (float)(i * 7 % 31 - 15) / 16, others[i] = (float)(i * 5 % 29 - 14) / 16;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tf32),
         cmocka_unit_test(fp16),
