@@ -22,6 +22,7 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_conv_mma,
     &lap_row_stem_g,
     &lap_row_excite_g,
+    &lap_row_excite_v,
     &lap_row_conv_dw_v,
     &lap_row_conv_winograd_g,
     &lap_row_conv_winograd_down_g,
