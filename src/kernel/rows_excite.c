@@ -95,33 +95,51 @@ static int default_cx(uint64_t quads) {
     return best;
 }
 
-static void depthwise_defaults(const lap_case *c, lap_params *params) {
-    static const int tiles[][2] = {{4, 2}, {4, 1}, {2, 1}}; /* TQ, TP */
+/* A tile's columns and rows, with much work. On NVIDIA GPUs, from the times of some 450 builds at
+ * batch 64 and 256 on a Hopper GPU: seven columns where they cover the row and the window is small
+ * or the image is, else two rows of four; others keep fewer values, see FOR_ROWS in the kernel. */
+static void large_tile(const lap_case *c, int *v) {
     const lap_op *op = c->op;
-    uint64_t quads = (uint64_t)(op->out.cs / DW_VECTOR), units = units_of(c);
+    bool sevens = op->out.w % 7 == 0 && op->r <= 3 && op->stride == 1;
+    /* Halves have narrower lines: with seven columns the early layers find less in the cache. */
+    if (op->out.w > 56 && lap_element_bytes(c->precision) < 4) sevens = false;
+    v[TQ] = sevens || op->out.w == 7 ? 7 : 4;
+    v[TP] = v[TQ] == 7 || !c->device->cc_major ? 1 : 2;
+    if (!c->device->cc_major) v[TQ] = 4;
+}
+
+/* The work-items of all tiles, if they are of TQ columns and TP rows. */
+static uint64_t tile_items(const lap_case *c, const int *v) {
+    const lap_op *op = c->op;
+    return c->n * (uint64_t)(op->out.cs / DW_VECTOR) *
+           lap_row_ceil_div((uint64_t)op->out.h, (uint64_t)v[TP]) *
+           lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[TQ]);
+}
+
+/* Whole images where they are groups enough, else bands of them. */
+static void depthwise_defaults(const lap_case *c, lap_params *params) {
+    static const int small_tiles[][2] = {{4, 1}, {2, 1}}; /* TQ, TP */
+    const lap_op *op = c->op;
+    uint64_t units = units_of(c);
     lap_case trial = *c;
     int *v = trial.params.value;
     memset(&trial.params, 0, sizeof trial.params);
-    v[CX] = default_cx(quads);
+    v[CX] = default_cx((uint64_t)(op->out.cs / DW_VECTOR));
     /* Large tiles read less again; small ones give a device with little to do more threads. */
-    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
-        v[TQ] = tiles[i][0];
-        v[TP] = tiles[i][1];
-        if (v[TP] > 1 && !c->device->cc_major) continue; /* see FOR_ROWS in the kernel */
-        uint64_t items = c->n * quads * lap_row_ceil_div((uint64_t)op->out.h, (uint64_t)v[TP]) *
-                         lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[TQ]);
-        if (items >= units * 512) break;
+    large_tile(c, v);
+    for (int i = 0; i < 2 && tile_items(c, v) < units * 512; i++) {
+        v[TQ] = small_tiles[i][0];
+        v[TP] = small_tiles[i][1];
     }
-    uint64_t wanted = units * 6;
     v[LINES] = 1;
     v[ROWS] = op->out.h;
     for (;;) {
         depthwise g = depthwise_of(&trial);
-        if (v[ROWS] <= v[TP] || g.blocks * g.bands * c->n >= wanted) break;
+        if (v[ROWS] <= v[TP] || g.blocks * g.bands * c->n >= units * 7 / 4) break;
         v[ROWS] = (v[ROWS] + 2 * v[TP] - 1) / (2 * v[TP]) * v[TP];
     }
-    uint64_t lines = (uint64_t)((v[ROWS] < op->out.h ? 128 : 256) / v[CX]);
-    uint64_t all = depthwise_of(&trial).tiles;
+    int threads = op->out.w >= 56 || v[TQ] == 7 ? 256 : 128;
+    uint64_t lines = (uint64_t)(threads / v[CX]), all = depthwise_of(&trial).tiles;
     v[LINES] = (int)(all < lines ? all : lines);
     *params = trial.params;
 }
@@ -214,13 +232,17 @@ static bool excite_valid(const lap_case *c) {
     return lap_row_group_fits(c->device, (uint64_t)v[GROUP], floats * sizeof(float));
 }
 
-/* Few images: several groups each, so that reading the second layer's weights is shared. */
+/* Few images: several groups each, so that reading the second layer's weights is shared. The first
+ * layer in one go where a group can be that large (times of 96 builds on a Hopper GPU). */
 static void excite_defaults(const lap_case *c, lap_params *params) {
     int outs = c->partner->out.cs / vector_of(c);
     int split = c->n * 4 <= units_of(c) ? 4 : c->n * 2 <= units_of(c) ? 2 : 1;
     while (split > 1 && outs / split < 8)
         split /= 2;
+    lap_case trial = *c;
+    trial.params = (lap_params){.value = {[GROUP] = 512, [LANES] = 8, [SPLIT] = split}};
     *params = (lap_params){.value = {[GROUP] = 256, [LANES] = 32, [SPLIT] = split}};
+    if (c->op->out.c >= 16 && excite_valid(&trial)) *params = trial.params;
 }
 
 static bool excite_accepts(const lap_case *c) {
