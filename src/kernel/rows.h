@@ -44,7 +44,10 @@ extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
 /* rows_mma.c: tensor cores, both languages. */
 extern const lap_kernel_row lap_row_conv_mma, lap_row_conv_mma_down, lap_row_conv_mma_scale,
     lap_row_conv_mma_smooth, lap_row_fc_mma;
-/* rows_chain.c, rows_chain_conv.c: the same for small batches, a chain of steps in one launch. */
+/* rows_wgmma.c: the same by warpgroups, on full GPUs of compute capability 9.0. */
+extern const lap_kernel_row lap_row_conv_wgmma, lap_row_conv_wgmma_down, lap_row_conv_wgmma_swap;
+/* rows_chain.c, rows_chain_conv.c: tensor cores for small batches, a chain of steps in one launch.
+ */
 extern const lap_kernel_row lap_row_chain_conv, lap_row_chain_conv_down, lap_row_chain_stem_pool,
     lap_row_chain_pool_fc;
 /* rows_stem.c: the first convolution on tensor cores, both languages. */
