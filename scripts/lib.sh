@@ -13,7 +13,7 @@ base_packages=(gcc libc6-dev cmake make pkg-config ocl-icd-opencl-dev opencl-c-h
 test_packages=(libcmocka-dev)
 # Checkers that the tests use when they are there; a missing one is a skipped test that says so.
 checker_packages=(clang-15 clang-tidy-15 cppcheck intel-opencl-icd oclgrind clang-format-14 git chromium python3
-  openmpi-bin libopenmpi-dev mandoc zsh debootstrap dpkg-dev)
+  openmpi-bin libopenmpi-dev mandoc zsh debootstrap dpkg-dev valgrind)
 
 has_apt() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
 

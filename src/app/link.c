@@ -8,9 +8,9 @@
 
 enum { CHUNK = 1 << 16 };
 
+/* Without padding: whatever the stack held would be sent in it. */
 typedef struct head {
-    lap_link_kind kind;
-    size_t index, size;
+    size_t kind, index, size;
 } head;
 
 static bool put(int fd, const void *bytes, size_t size) {
@@ -63,7 +63,7 @@ bool lap_link_take(lap_link *link, lap_message *out) {
     if (left < sizeof h) return false;
     memcpy(&h, at, sizeof h);
     if (left - sizeof h < h.size) return false;
-    *out = (lap_message){h.kind, h.index, h.size, at + sizeof h};
+    *out = (lap_message){(lap_link_kind)h.kind, h.index, h.size, at + sizeof h};
     link->taken += sizeof h + h.size;
     return true;
 }
