@@ -115,6 +115,12 @@ check_kernel() {
     report "$file" "local memory beside cp.async has to be aligned(128)"
 }
 
+# Images have sizes of their own, smaller than buffers: none are used.
+check_images() {
+    strip "$1" 1 | grep -E 'image[123]d_t|(^|[^A-Za-z])clCreateImage|texture|surf[123]D' >"$hits" || :
+    report "$1" "an image instead of a buffer"
+}
+
 check_tree() {
     root=$1 bad=0 files=0
     work=$(mktemp -d)
@@ -129,6 +135,12 @@ check_tree() {
     for file in "$root"/backends/*/*.c "$root"/backends/*/*.h; do
         [ -f "$file" ] || continue
         check_backend "$file"
+        check_images "$file"
+        files=$((files + 1))
+    done
+    for file in "$root"/kernels_c[lu]/*; do
+        [ -f "$file" ] || continue
+        check_images "$file"
         files=$((files + 1))
     done
     for file in "$root"/kernels_cl/*.cl; do
@@ -217,6 +229,9 @@ self_test() {
     plant backends/x/a.c '#include "device/objects.h"' 1
     plant backends/x/a.c '#include "device/device_ops.h"' 0
     plant backends/x/a.c '#include "opencl.h"' 0
+    plant kernels_cl/a.cl '__kernel void a(read_only image2d_t x) {}' 1
+    plant kernels_cl/a.cl '__kernel void a(__global float *x) {} /* no image2d_t */' 0
+    plant backends/x/a.c 'm = clCreateImage(c, f, &format, &d, 0, &e);' 1
     echo "$planted planted files"
     return "$failed"
 }

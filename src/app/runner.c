@@ -126,7 +126,7 @@ static lap_status start(lap_case_run *run, lap_error *err) {
     run->row->cold.build_s = lap_some(t1 - t0);
     note_builds(run);
     LAP_TRY(note_kernels(run, err));
-    LAP_TRY(run_fits(run, run->plan, err));
+    LAP_TRY(run_fits(run, run->plan, run->c->batch, err));
     t1 = lap_clock_now();
     LAP_TRY(lap_plan_upload(run->plan, runner->weights, err));
     run->row->cold.upload_s = lap_some(lap_clock_now() - t1);

@@ -7,13 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-lap_status run_fits(lap_case_run *run, const lap_plan *plan, lap_error *err) {
+lap_status run_fits(lap_case_run *run, const lap_plan *plan, uint64_t batch, lap_error *err) {
     uint64_t free_bytes = 0, total = 0;
     lap_status known = lap_device_memory(run->session->device, &free_bytes, &total, NULL);
     lap_host_memory host;
     lap_host_memory_read("", &host);
-    const lap_device_info *device = run->c->device;
-    uint64_t safe = lap_safe_bytes(device, known == LAP_OK, free_bytes, &host,
+    lap_device_info device = *run->c->device;
+    /* One image is tried whatever a device says of its memory: some say less than they have. Only
+     * what is seen to be free counts then. */
+    bool seen = known == LAP_OK || (device.host_memory && host.known);
+    if (batch == 1) {
+        if (!seen) return LAP_OK;
+        device.memory_bytes = 0;
+    }
+    uint64_t safe = lap_safe_bytes(&device, known == LAP_OK, free_bytes, &host,
                                    run->runner->config->throughput.memory_fraction);
     uint64_t need = lap_plan_weight_bytes(plan) + lap_plan_activation_bytes(plan);
     if (need <= safe) return LAP_OK;
@@ -43,7 +50,7 @@ lap_status run_make_plan(lap_case_run *run, uint64_t batch, lap_queue *queue, la
     lap_status status = lap_plan_new(run->session, runner->net, &options, NULL, NULL, out, err);
     run->build_s += lap_clock_now() - start;
     if (status != LAP_OK) return status;
-    if (batch > 1) LAP_TRY(run_fits(run, *out, err));
+    if (batch > 1) LAP_TRY(run_fits(run, *out, batch, err));
     LAP_TRY(lap_plan_upload(*out, runner->weights, err));
     LAP_TRY(lap_plan_bind(*out, err));
     LAP_TRY(lap_plan_set_input(*out, runner->expected.images, runner->expected.count, err));

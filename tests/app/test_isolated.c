@@ -33,6 +33,8 @@ static struct {
 /* Shared with the workers. */
 static struct {
     volatile pid_t worker;
+    volatile pid_t opener; /* the last process that opened a device */
+    volatile int opened;
     volatile int troubles;
 } * seen;
 
@@ -76,6 +78,12 @@ static lap_status enumerate(lap_list_builder *builder, lap_error *err) {
     return fake_ops.enumerate(builder, err);
 }
 
+static lap_status open_device(const lap_device_info *info, void **device, lap_error *err) {
+    seen->opener = getpid();
+    seen->opened++;
+    return fake_ops.open(info, device, err);
+}
+
 static int set_up(void **state) {
     (void)state;
     fake_reset();
@@ -85,6 +93,7 @@ static int set_up(void **state) {
     ops = fake_ops;
     ops.enqueue = enqueue;
     ops.enumerate = enumerate;
+    ops.open = open_device;
     lap_registry_add(&ops);
     snprintf(json_path, sizeof json_path, "%s/test_isolated.json", LAP_TEST_TMP);
     unlink(json_path);
@@ -232,6 +241,17 @@ static void test_interleaved(void **state) {
 }
 
 /* Before there are rows, and after all are done. */
+/* On a GPU that only one process may have, the parent must not be that one: devices are opened in
+ * the worker, one at a time, and none that was not asked for. */
+static void test_parent_opens_nothing(void **state) {
+    (void)state;
+    fake.device_count = 3;
+    assert_int_equal(run("--device fake:1 --set latency:batch=1,2"), LAP_EXIT_OK);
+    assert_int_not_equal(seen->opener, getpid());
+    assert_int_equal(seen->opened, 2); /* a session for each row */
+    assert_int_equal(fake_alive(), 0);
+}
+
 static void test_outside_rows(void **state) {
     (void)state;
     plan.at_enumeration = true;
@@ -363,6 +383,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_one_dies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_measured_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_interleaved, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_parent_opens_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_outside_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_resume, set_up, tear_down),

@@ -86,6 +86,7 @@ static const struct {
     {"name=:", "nodevice", "matches no device"},
     {"uuid=a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf", "1,3", NULL},
     {"uuid=GPU-A0A1A2A3-A4A5-A6A7-A8A9-AAABACADAEAF", "1,3", NULL},
+    {"uuid=MIG-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf", "1,3", NULL}, /* a part of a GPU */
     {"uuid=a0a1a2a3a4a5a6a7a8a9aaabacadaeaf", "1,3", NULL},
     {"uuid=00000000000000000000000000000000", "nodevice", "matches no device"},
     {"pci=0000:01:00.0", "0,4", NULL},

@@ -54,6 +54,15 @@ static void nvml_by_uuid(void **state) {
     assert_some(s.other_processes, 2);
 }
 
+static void nvml_of_a_part(void **state) {
+    (void)state;
+    use("mig");
+    lap_device_info d = gpu_by_uuid();
+    lap_telemetry_summary s = observe(&d, "", 0.06);
+    assert_true(s.has);
+    assert_some(s.temperature_c, 61);
+}
+
 static void throttled_throughout(void **state) {
     (void)state;
     use("throttled noenergy foreign");
@@ -278,10 +287,15 @@ static void readings_are_kept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nvml_by_uuid),       cmocka_unit_test(throttled_throughout),
-        cmocka_unit_test(nvml_by_pci),        cmocka_unit_test(absent_is_absent),
-        cmocka_unit_test(cpu_files),          cmocka_unit_test(pci_files),
-        cmocka_unit_test(it_disturbs_little), cmocka_unit_test(paused_reads_nothing),
+        cmocka_unit_test(nvml_by_uuid),
+        cmocka_unit_test(nvml_of_a_part),
+        cmocka_unit_test(throttled_throughout),
+        cmocka_unit_test(nvml_by_pci),
+        cmocka_unit_test(absent_is_absent),
+        cmocka_unit_test(cpu_files),
+        cmocka_unit_test(pci_files),
+        cmocka_unit_test(it_disturbs_little),
+        cmocka_unit_test(paused_reads_nothing),
         cmocka_unit_test(readings_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

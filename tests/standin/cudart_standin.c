@@ -151,6 +151,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 
 cudaError_t cudaSetDevice(int device) {
     ENTER();
+    if (device >= 0 && device < 32) standin.used |= 1u << device;
     return standin_result(device < 0 || device >= standin.devices ? cudaErrorInvalidDevice
                                                                   : cudaSuccess);
 }

@@ -30,7 +30,8 @@ typedef struct standin_settings {
     size_t memory_bytes;
     int max_threads; /* of every kernel */
     standin_timer timer;
-    int fault; /* the next kernel to run leaves this sticky error; seen at a later wait */
+    unsigned used; /* filled: a bit for each device that cudaSetDevice made a context on */
+    int fault;     /* the next kernel to run leaves this sticky error; seen at a later wait */
 } standin_settings;
 
 typedef struct standin_counts {

@@ -1,7 +1,7 @@
 /* A stand-in for NVML, for LAP_NVML: one GPU with UUID GPU-00010203-0405-0607-0809-0a0b0c0d0e0f at
  * 0000:17:00.0. Its behaviour is set by the environment variable NVML_STANDIN, a list of words:
  * throttled (power cap always), thermal, noinit, poor (clock and temperature only fail), noenergy,
- * foreign (the own process is not listed). */
+ * foreign (the own process is not listed), mig (the UUID is one of a part, MIG-0001...). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -61,7 +61,8 @@ int nvmlSystemGetDriverVersion(char *out, unsigned size) {
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **out) {
     if (!opened) return UNINITIALISED;
-    if (strcmp(uuid, "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f") != 0) return NOT_FOUND;
+    if (strncmp(uuid, word("mig") ? "MIG-" : "GPU-", 4) != 0) return NOT_FOUND;
+    if (strcmp(uuid + 4, "00010203-0405-0607-0809-0a0b0c0d0e0f") != 0) return NOT_FOUND;
     *out = &gpu;
     return 0;
 }

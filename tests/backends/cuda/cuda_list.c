@@ -113,6 +113,47 @@ static void test_no_context(void **state) {
     assert_nothing_alive();
 }
 
+/* Of several devices the wanted one only is touched; one that another process has is an error with
+ * its reason, and stays listed. */
+static void test_exclusive(void **state) {
+    (void)state;
+    standin.devices = 4;
+    lap_list_builder list;
+    collect(&list);
+    assert_int_equal(list.count, 4);
+    void *device, *queue;
+    lap_error err = {0};
+    assert_ok(lap_cuda_ops.open(&list.devices[2], &device, &err));
+    assert_ok(lap_cuda_ops.queue_new(device, &queue, &err));
+    assert_int_equal(standin.used, 1u << 2);
+    close_both(device, queue);
+    standin_fail("cudaSetDevice", 1, 46);
+    assert_int_equal(lap_cuda_ops.open(&list.devices[1], &device, &err), LAP_E_DEVICE);
+    assert_contains(err.message, "another process has it exclusively");
+    assert_int_equal(err.native, 46);
+    collect(&list);
+    assert_int_equal(list.count, 4);
+    assert_nothing_alive();
+}
+
+/* A part of a GPU, as CUDA_VISIBLE_DEVICES=MIG-... leaves it: one device with a name and a UUID of
+ * its own, smaller than the whole. It is listed and opened like any other. */
+static void test_part_of_a_gpu(void **state) {
+    (void)state;
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf", 1);
+    strcpy(standin.name, "NVIDIA H200 MIG 1g.18gb");
+    standin.memory_bytes = (size_t)18 << 30;
+    lap_list_builder list;
+    collect(&list);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(list.devices[0].name, "NVIDIA H200 MIG 1g.18gb");
+    assert_true(list.devices[0].has_uuid);
+    void *device, *queue;
+    open_both(&device, &queue);
+    close_both(device, queue);
+    assert_nothing_alive();
+}
+
 static void test_one_device_broken(void **state) {
     (void)state;
     standin.devices = 3;
@@ -185,6 +226,8 @@ int main(void) {
         cmocka_unit_test_setup(test_count_zero, setup),
         cmocka_unit_test_setup(test_described, setup),
         cmocka_unit_test_setup(test_no_context, setup),
+        cmocka_unit_test_setup(test_exclusive, setup),
+        cmocka_unit_test_setup(test_part_of_a_gpu, setup),
         cmocka_unit_test_setup(test_one_device_broken, setup),
         cmocka_unit_test_setup(test_clock_unknown, setup),
         cmocka_unit_test_setup(test_nvrtc_missing, setup),

@@ -46,6 +46,12 @@ spoilt "no memory" LAP_SHIM_CL_FAIL=alloc:4:-4 1 "CL_MEM_OBJECT_ALLOCATION_FAILU
 
 output=$(export OCL_ICD_VENDORS="$fake" && run)
 expect "kernels that do nothing" $? 4 "values wrong" "$output"
+# A device that reports less memory than the row needs is tried all the same.
+output=$(export OCL_ICD_VENDORS="$fake" LAP_FAKE_CL_MEMORY=1048576 LAP_FAKE_CL_MAX_ALLOC=4294967296 &&
+    timeout 100 "$warmlap" run quick --device opencl:0:0 --set network:height=32 \
+        --set network:width=32 --set verify:mode=off --set run:modes=latency \
+        --set run:kernels=naive --set latency:batch=1 2>&1)
+expect "little memory reported" $? 0 "Fake device" "$output"
 output=$(export OCL_ICD_VENDORS=/nonexistent && "$warmlap" devices 2>&1)
 expect "no platform" $? 3 "no OpenCL platform" "$output"
 output=$(export OCL_ICD_VENDORS=/nonexistent && run)
