@@ -174,6 +174,10 @@ lap_status lap_wire_open_1(double timeout_s, lap_wire *out, lap_error *err) {
     static mpi_wire wire;
     int rank = 0, size = 1, provided, length = 0;
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    /* MPI looks for what the host is made of with hwloc, whose OpenCL part may use the loader
+     * before this program does; the one that CUDA brings then shows fewer drivers (docs/FLEETS.md).
+     */
+    setenv("HWLOC_COMPONENTS", "-opencl", 0);
     bound(timeout_s, "warmlap: fleet: MPI_Init did not return in time: not every process of the "
                      "launcher got there\n");
     int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
