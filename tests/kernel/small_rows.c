@@ -72,9 +72,10 @@ static const shape shapes[] = {
     {LAP_OP_CONV, 2, 48, 5, 3, 24, 1, 1, 1, 0, NONE, true, LAP_FUSE_SCALE, 0},
     {LAP_OP_CONV, 2, 3, 20, 23, 64, 7, 7, 2, 3, RELU, false, ALONE},
     {LAP_OP_CONV, 2, 3, 20, 23, 64, 7, 7, 2, 3, RELU, false, LAP_FUSE_MAXPOOL, 3},
-    {LAP_OP_FC, 130, 72, 1, 1, 24, 1, 1, 1, 0, NONE, false, ALONE},
+    {LAP_OP_FC, 130, 128, 1, 1, 64, 1, 1, 1, 0, NONE, false, ALONE},
+    {LAP_OP_CONV, 16, 64, 16, 16, 64, 3, 3, 1, 1, RELU, true, ALONE},
 };
-enum { SHAPES = sizeof shapes / sizeof shapes[0], PLAIN_SHAPES = SHAPES - 8 };
+enum { SHAPES = sizeof shapes / sizeof shapes[0], PLAIN_SHAPES = SHAPES - 9 };
 
 typedef struct rig {
     lap_device *device;
