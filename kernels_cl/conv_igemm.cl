@@ -1,4 +1,5 @@
-/* conv_igemm: convolution + bias [+ residual] [+ activation] as an implicit matrix product, fp32 FMA.
+/* conv_igemm: convolution + bias [+ residual] [+ activation] as an implicit matrix product, fp32
+ * FMA of what is stored: floats, halves or bfloat16.
  *
  * Rows of the product are output pixels (all images in one long line), columns are output
  * channels, depth is (r, s, c). A group makes a BM x BN tile: slices of BK of both operands go
@@ -17,14 +18,19 @@
  *
  * Group: (BM / TM) * (BN / TN) * TEAMS work-items, in one dimension. Grid: x = row tiles * column
  * tiles with the column tile fastest (neighbours share input), y = SPLITK. The default geometry, a
- * window and an image of one pixel, is a fully connected layer. Must not: assume a warp size, write
- * outside out and scratch, use floating-point atomics.
+ * window and an image of one pixel, is a fully connected layer, whose results are floats. Must not:
+ * assume a warp size, write outside out and scratch, use floating-point atomics.
  */
 #ifndef C
 #define C 64 /* input channels */
 #endif
 #ifndef CS
 #define CS 64 /* input channel stride, >= C, a multiple of 4 */
+#endif
+#ifdef H
+#define LOGITS 0
+#else
+#define LOGITS 1
 #endif
 #ifndef H
 #define H 1 /* input height */
@@ -99,10 +105,36 @@
 #define TEAMS 1 /* teams of a group that share a tile, each taking a part of the slices */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+
+/* Four neighbouring elements, aligned to their size. */
+#if PRECISION == 0
+typedef float stored;
+#define LOAD4(p) (*(__global const float4 *)(p))
+#elif PRECISION == 3
+typedef half stored;
+#define LOAD4(p) vloada_half4(0, p)
+#define STORE4(p, v) vstorea_half4_rte(v, 0, (__global half *)(p))
+#elif PRECISION == 4
+typedef ushort stored;
+#define LOAD4(p) as_float4(convert_uint4(*(__global const ushort4 *)(p)) << 16)
+#define STORE4(p, v) (*(__global ushort4 *)(p) = narrow4(v))
+/* To nearest, ties to even; infinity and NaN stay. */
+__attribute__((always_inline)) static ushort4 narrow4(float4 v) {
+    const uint4 bits = as_uint4(v), even = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+    const uint4 special = bits >> 16 | select((uint4)(0), (uint4)(0x40u), (bits & 0x7fffffu) != 0u);
+    return convert_ushort4(select(even, special, (bits & 0x7f800000u) == 0x7f800000u));
+}
+#else
+#error "no storage of this precision here"
+#endif
+#if PRECISION == 0 || LOGITS
+#undef STORE4
+#define STORE4(p, v) (*(__global float4 *)(p) = (v))
+typedef float result;
+#else
+typedef stored result;
 #endif
 
 #define THREADS_M (BM / TM)
@@ -150,10 +182,10 @@
 #endif
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
-conv_igemm(__global const float *restrict in, __global const float *restrict weights,
-           __global const float *restrict bias, __global const float *restrict residual,
-           __global float *restrict out, __global float *scratch,
-           __global const float *restrict in2, const int n, const int flags) {
+conv_igemm(__global const stored *restrict in, __global const stored *restrict weights,
+           __global const float *restrict bias, __global const stored *restrict residual,
+           __global result *restrict out, __global float *scratch,
+           __global const stored *restrict in2, const int n, const int flags) {
     __local float tile[TILE_FLOATS] __attribute__((aligned(128)));
     const uint team = TEAMS > 1 ? get_local_id(0) / TEAM : 0;
     const uint tid = TEAMS > 1 ? get_local_id(0) % TEAM : get_local_id(0);
@@ -168,7 +200,7 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
      * i * B_STEP. Bit r of valid: window row r lies inside the image; bit 16 + s: column s. */
     const uint a_kq = tid % KQ, a_row = tid / KQ;
     const uint b_col = tid % (BN / 4), b_row = tid / (BN / 4);
-    __global const float *image_base = in + (ulong)image0 * ((ulong)H * W * CS);
+    __global const stored *image_base = in + (ulong)image0 * ((ulong)H * W * CS);
     uint a_base[A_QUADS]; /* offsets from image_base, modulo 2^32 */
     uint valid[A_QUADS];
 #if SCALED
@@ -257,15 +289,15 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
 #endif
                 a_next[i] = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
                 if (inside)
-                    a_next[i] = *(__global const float4 *)(image_base + (a_base[i] + offset));
+                    a_next[i] = LOAD4(image_base + (a_base[i] + offset));
 #if SCALED
-                if (inside) a_next[i] *= *(__global const float4 *)(in2 + (factor_base[i] + offset));
+                if (inside) a_next[i] *= LOAD4(in2 + (factor_base[i] + offset));
 #endif
             }
-            __global const float *b = weights + (b_base + (uint)(slice + 1) * (BK * KPAD));
+            __global const stored *b = weights + (b_base + (uint)(slice + 1) * (BK * KPAD));
 #pragma unroll
             for (int i = 0; i < B_QUADS; i++)
-                b_next[i] = *(__global const float4 *)(b + i * (B_STEP * KPAD));
+                b_next[i] = LOAD4(b + i * (B_STEP * KPAD));
         }
 #if TEAMS == 1
         if (slice >= begin) {
@@ -390,7 +422,7 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
             float4 v = (float4)(acc[i][j] + add.x, acc[i][j + 1] + add.y, acc[i][j + 2] + add.z,
                                 acc[i][j + 3] + add.w);
             if (flags & FLAG_RESIDUAL) {
-                const float4 w = *(__global const float4 *)(residual + row * KS + k);
+                const float4 w = LOAD4(residual + row * KS + k);
                 v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
             }
             if (flags & FLAG_RELU) {
@@ -404,7 +436,7 @@ conv_igemm(__global const float *restrict in, __global const float *restrict wei
             v.z = k + 2 < K ? v.z : 0.0f, v.w = k + 3 < K ? v.w : 0.0f;
 #endif
 #endif
-            *(__global float4 *)(out + row * KS + k) = v;
+            STORE4(out + row * KS + k, v);
         }
     }
 }

@@ -1,4 +1,5 @@
-/* conv_igemm: convolution + bias [+ residual] [+ activation] as an implicit matrix product, fp32 FMA.
+/* conv_igemm: convolution + bias [+ residual] [+ activation] as an implicit matrix product, fp32
+ * FMA of what is stored: floats, halves or bfloat16.
  *
  * Rows of the product are output pixels (all images in one long line), columns are output
  * channels, depth is (r, s, c). A group makes a BM x BN tile: slices of BK of both operands go
@@ -17,14 +18,19 @@
  *
  * Group: (BM / TM) * (BN / TN) * TEAMS threads, in one dimension. Grid: x = row tiles * column
  * tiles with the column tile fastest (neighbours share input), y = SPLITK. The default geometry, a
- * window and an image of one pixel, is a fully connected layer. Must not: assume a warp size, write
- * outside out and scratch, use floating-point atomics.
+ * window and an image of one pixel, is a fully connected layer, whose results are floats. Must not:
+ * assume a warp size, write outside out and scratch, use floating-point atomics.
  */
 #ifndef C
 #define C 64 /* input channels */
 #endif
 #ifndef CS
 #define CS 64 /* input channel stride, >= C, a multiple of 4 */
+#endif
+#ifdef H
+#define LOGITS 0
+#else
+#define LOGITS 1
 #endif
 #ifndef H
 #define H 1 /* input height */
@@ -99,10 +105,60 @@
 #define TEAMS 1 /* teams of a group that share a tile, each taking a part of the slices */
 #endif
 #ifndef PRECISION
-#define PRECISION 0 /* lap_precision; only 0 (fp32) is implemented here */
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
-#if PRECISION != 0
-#error "this kernel computes in fp32 only"
+
+/* Four neighbouring elements, aligned to their size. */
+#if PRECISION == 0
+typedef float stored;
+#define LOAD4(p) (*(const float4 *)(p))
+#elif PRECISION == 3 || PRECISION == 4
+typedef unsigned short stored;
+#define LOAD4(p) widen4(*(const uint2 *)(p))
+#define STORE4(p, v) (*(uint2 *)(p) = make_uint2(narrow2((v).x, (v).y), narrow2((v).z, (v).w)))
+#else
+#error "no storage of this precision here"
+#endif
+#if PRECISION == 3
+static __device__ __forceinline__ float4 widen4(const uint2 words) {
+    float4 v;
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+        : "=f"(v.x), "=f"(v.y)
+        : "r"(words.x));
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+        : "=f"(v.z), "=f"(v.w)
+        : "r"(words.y));
+    return v;
+}
+static __device__ __forceinline__ unsigned int narrow2(float low, float high) {
+    unsigned int word;
+    asm("{.reg .b16 l, h; cvt.rn.f16.f32 l, %1; cvt.rn.f16.f32 h, %2; mov.b32 %0, {l, h};}"
+        : "=r"(word)
+        : "f"(low), "f"(high));
+    return word;
+}
+#elif PRECISION == 4
+static __device__ __forceinline__ float4 widen4(const uint2 words) {
+    return make_float4(__uint_as_float(words.x << 16), __uint_as_float(words.x & 0xffff0000u),
+                       __uint_as_float(words.y << 16), __uint_as_float(words.y & 0xffff0000u));
+}
+/* To nearest, ties to even; infinity and NaN stay. */
+static __device__ __forceinline__ unsigned int narrow(float v) {
+    const unsigned int bits = __float_as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits >> 16 | ((bits & 0x7fffffu) != 0 ? 0x40u : 0);
+    return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+}
+static __device__ __forceinline__ unsigned int narrow2(float low, float high) {
+    return narrow(low) | narrow(high) << 16;
+}
+#endif
+#if PRECISION == 0 || LOGITS
+#undef STORE4
+#define STORE4(p, v) (*(float4 *)(p) = (v))
+typedef float result;
+#else
+typedef stored result;
 #endif
 
 #define THREADS_M (BM / TM)
@@ -157,7 +213,7 @@ typedef unsigned long long u64;
 
 /* Weights go into shared memory past the registers where the hardware can and where registers are
  * short; elsewhere it measured a few percent slower. */
-#if __CUDA_ARCH__ >= 800 && (BK >= 32 || (C2 > 0 && TM * TN > 16))
+#if PRECISION == 0 && __CUDA_ARCH__ >= 800 && (BK >= 32 || (C2 > 0 && TM * TN > 16))
 #define ASYNC 1
 static __device__ __forceinline__ void copy_quad(float *to, const float *from) {
     asm volatile(
@@ -170,10 +226,10 @@ static __device__ __forceinline__ void copy_quad(float *to, const float *from) {
 #endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    conv_igemm(const float *__restrict__ in, const float *__restrict__ weights,
-               const float *__restrict__ bias, const float *__restrict__ residual,
-               float *__restrict__ out, float *scratch, const float *__restrict__ in2, const int n,
-               const int flags) {
+    conv_igemm(const stored *__restrict__ in, const stored *__restrict__ weights,
+               const float *__restrict__ bias, const stored *__restrict__ residual,
+               result *__restrict__ out, float *scratch, const stored *__restrict__ in2,
+               const int n, const int flags) {
     __shared__ __align__(16) float tile[TILE_FLOATS];
     const u32 team = TEAMS > 1 ? threadIdx.x / TEAM : 0;
     const u32 tid = TEAMS > 1 ? threadIdx.x % TEAM : threadIdx.x;
@@ -188,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
      * i * B_STEP. Bit r of valid: window row r lies inside the image; bit 16 + s: column s. */
     const u32 a_kq = tid % KQ, a_row = tid / KQ;
     const u32 b_col = tid % (BN / 4), b_row = tid / (BN / 4);
-    const float *image_base = in + (u64)image0 * ((u64)H * W * CS);
+    const stored *image_base = in + (u64)image0 * ((u64)H * W * CS);
     u32 a_base[A_QUADS]; /* offsets from image_base, modulo 2^32 */
     u32 valid[A_QUADS];
 #if SCALED
@@ -284,16 +340,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 if (!own) inside = inside && c2 + a_kq * 4 < CS2;
 #endif
                 a_next[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-                if (inside) a_next[i] = *(const float4 *)(image_base + (a_base[i] + offset));
+                if (inside) a_next[i] = LOAD4(image_base + (a_base[i] + offset));
 #if SCALED
                 if (inside) {
-                    const float4 factor = *(const float4 *)(in2 + (factor_base[i] + offset));
+                    const float4 factor = LOAD4(in2 + (factor_base[i] + offset));
                     a_next[i].x *= factor.x, a_next[i].y *= factor.y;
                     a_next[i].z *= factor.z, a_next[i].w *= factor.w;
                 }
 #endif
             }
-            const float *b = weights + (b_base + (u32)(slice + 1) * (BK * KPAD));
+            const stored *b = weights + (b_base + (u32)(slice + 1) * (BK * KPAD));
 #pragma unroll
             for (int i = 0; i < B_QUADS; i++) {
 #if ASYNC
@@ -302,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
                 copy_quad(buffers + free_buffer + A_SIZE + (b_row + i * B_STEP) * BN + b_col * 4,
                           b + i * (B_STEP * KPAD));
 #else
-                b_next[i] = *(const float4 *)(b + i * (B_STEP * KPAD));
+                b_next[i] = LOAD4(b + i * (B_STEP * KPAD));
 #endif
             }
         }
@@ -427,7 +483,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             float4 v = make_float4(acc[i][j] + add.x, acc[i][j + 1] + add.y, acc[i][j + 2] + add.z,
                                    acc[i][j + 3] + add.w);
             if (flags & FLAG_RESIDUAL) {
-                const float4 w = *(const float4 *)(residual + row * KS + k);
+                const float4 w = LOAD4(residual + row * KS + k);
                 v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
             }
             if (flags & FLAG_RELU) {
@@ -441,7 +497,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             v.z = k + 2 < K ? v.z : 0.0f, v.w = k + 3 < K ? v.w : 0.0f;
 #endif
 #endif
-            *(float4 *)(out + row * KS + k) = v;
+            STORE4(out + row * KS + k, v);
         }
     }
 }

@@ -88,6 +88,9 @@ bool lap_fusion_partner_first(lap_fusion fusion);
 #define LAP_FEATURE_MMA(precision) (1u << (precision))
 /* So do the warpgroup instructions of NVIDIA compute capability 9.0, in OpenCL. */
 #define LAP_FEATURE_WGMMA(precision) (1u << (8 + (precision)))
+/* Forms of conv_matrix's instructions (1 to 4: its FORM), of which a device has one at most. */
+#define LAP_MATRIX_FORMS 4
+#define LAP_FEATURE_MATRIX(form, precision) (1u << (15 + 2 * (form) + ((precision) == LAP_BF16)))
 /* Kernels may declare info->local_optin_bytes of local memory, more than the driver lists. */
 #define LAP_FEATURE_LARGE_LOCAL (1u << 16)
 

@@ -15,20 +15,22 @@ static size_t round_up(size_t value, size_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-size_t lap_pack_depth_k_bytes(const lap_op *op, size_t depth_multiple, size_t k_multiple) {
-    size_t depth = round_up(taps_of(op) * (size_t)op->in.cs, depth_multiple);
-    return depth * round_up((size_t)op->out.cs, k_multiple) * sizeof(float);
+size_t lap_pack_depth_k_bytes(const lap_op *op, const lap_depth_k_layout *layout) {
+    size_t depth = round_up(taps_of(op) * (size_t)op->in.cs, layout->depth_multiple);
+    size_t columns = round_up((size_t)op->out.cs, layout->k_multiple);
+    return depth * columns * lap_element_bytes(layout->precision);
 }
 
-void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple, const float *w,
-                      float *out) {
+void lap_pack_depth_k(const lap_op *op, const lap_depth_k_layout *layout, const float *w,
+                      void *out) {
     size_t taps = taps_of(op), c_count = (size_t)op->in.c, k_count = (size_t)op->out.c;
-    size_t row = round_up((size_t)op->out.cs, k_multiple);
-    memset(out, 0, lap_pack_depth_k_bytes(op, depth_multiple, k_multiple));
+    size_t row = round_up((size_t)op->out.cs, layout->k_multiple);
+    memset(out, 0, lap_pack_depth_k_bytes(op, layout));
     for (size_t k = 0; k < k_count; k++)
         for (size_t c = 0; c < c_count; c++)
             for (size_t tap = 0; tap < taps; tap++)
-                out[(tap * (size_t)op->in.cs + c) * row + k] = w[(k * c_count + c) * taps + tap];
+                lap_element_put(layout->precision, out, (tap * (size_t)op->in.cs + c) * row + k,
+                                w[(k * c_count + c) * taps + tap]);
 }
 
 size_t lap_pack_winograd_g_bytes(const lap_op *op, size_t width) {

@@ -8,10 +8,15 @@
 #include <stddef.h>
 
 /* [K][C][R][S] to [R][S][CS] x [K], depth rounded up to depth_multiple, K (its stride) to
- * k_multiple: the right-hand matrix of an implicit matrix product. */
-size_t lap_pack_depth_k_bytes(const lap_op *op, size_t depth_multiple, size_t k_multiple);
-void lap_pack_depth_k(const lap_op *op, size_t depth_multiple, size_t k_multiple, const float *w,
-                      float *out);
+ * k_multiple, in the precision's storage type: the right-hand matrix of an implicit matrix product.
+ */
+typedef struct lap_depth_k_layout {
+    lap_precision precision;
+    size_t depth_multiple, k_multiple;
+} lap_depth_k_layout;
+size_t lap_pack_depth_k_bytes(const lap_op *op, const lap_depth_k_layout *layout);
+void lap_pack_depth_k(const lap_op *op, const lap_depth_k_layout *layout, const float *w,
+                      void *out);
 
 /* 3x3 windows transformed for Winograd F(2x2): [K/width][CS/slice][16][slice][width], K (its
  * stride) rounded up to width; slice divides CS. */

@@ -104,8 +104,8 @@ lap_status lap_probe_mma(lap_queue *queue, lap_precision precision, lap_error *e
     /* The instructions are NVIDIA's; another vendor's compiler may do anything with them. */
     if (info->cc_major == 0)
         return LAP_FAIL(err, LAP_E_UNSUPPORTED,
-                        "no %s matrix instructions are known for this device (the kernels use "
-                        "those of NVIDIA GPUs)",
+                        "no %s matrix instructions are known for this device (mma.sync is of "
+                        "NVIDIA GPUs)",
                         lap_precision_name(precision));
     return try_product(&of_warp, queue, precision, err);
 }

@@ -17,6 +17,12 @@ lap_status lap_probe_mma(lap_queue *queue, lap_precision precision, lap_error *e
  * compiler has to be led to them (kernels_cl/probe_wgmma.cl). */
 lap_status lap_probe_wgmma(lap_queue *queue, lap_precision precision, lap_error *err);
 
+/* Runs two small convolutions, with a stored residual and with one made by its 1x1 convolution,
+ * through conv_matrix of that form (its FORM) and compares all their elements. As lap_probe_mma. */
+lap_status lap_probe_matrix(lap_queue *queue, lap_precision precision, int form, lap_error *err);
+/* Is the device of the vendor whose compiler may know that form? Others are never shown it. */
+bool lap_probe_matrix_of(const lap_device_info *device, int form);
+
 /* Fills and reads back all of info->local_optin_bytes of declared local memory in more groups than
  * there are multiprocessors. LAP_OK: it is there. LAP_E_BUILD, LAP_E_LAUNCH, LAP_E_OOM,
  * LAP_E_UNSUPPORTED, LAP_E_VERIFY: it is not, err says why. Another status: the device failed. */

@@ -23,6 +23,8 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_conv_wgmma_swap,
     &lap_row_conv_wgmma,
     &lap_row_conv_mma,
+    &lap_row_conv_matrix_down,
+    &lap_row_conv_matrix,
     &lap_row_stem_g,
     &lap_row_excite_g,
     &lap_row_conv_winograd_g,

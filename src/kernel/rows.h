@@ -43,6 +43,8 @@ extern const lap_kernel_row lap_row_conv_gemm, lap_row_fc_gemm;
 /* rows_mma.c: tensor cores, both languages. */
 extern const lap_kernel_row lap_row_conv_mma, lap_row_conv_mma_down, lap_row_conv_mma_scale,
     lap_row_conv_mma_smooth, lap_row_fc_mma;
+/* rows_matrix.c: matrix instructions of AMD and Intel, OpenCL. */
+extern const lap_kernel_row lap_row_conv_matrix, lap_row_conv_matrix_down;
 /* rows_wgmma.c: the same by warpgroups, on full GPUs of compute capability 9.0. */
 extern const lap_kernel_row lap_row_conv_wgmma, lap_row_conv_wgmma_down, lap_row_conv_wgmma_swap;
 /* rows_chain.c, rows_chain_conv.c: tensor cores for small batches, a chain of steps in one launch.
@@ -55,6 +57,7 @@ extern const lap_kernel_row lap_row_stem_mma, lap_row_stem_mma_pool;
 #define LAP_ROW_FP32 (1u << LAP_FP32)
 /* Precisions of tensor cores, and what plain kernels store, converting element by element. */
 #define LAP_ROW_MMA (1u << LAP_TF32 | 1u << LAP_FP16 | 1u << LAP_BF16)
+#define LAP_ROW_SHORT (1u << LAP_FP16 | 1u << LAP_BF16)
 #define LAP_ROW_MMA_X3 (LAP_ROW_MMA | 1u << LAP_FP32X3)
 #define LAP_ROW_PLAIN (LAP_ROW_FP32 | LAP_ROW_MMA)
 #define LAP_ROW_STAGE_KERNEL(stem_, grid_, count_, ...)                                            \
@@ -87,6 +90,12 @@ int lap_row_vector_width(const lap_device_info *device);
 bool lap_row_is_gpu(const lap_device_info *device);
 bool lap_row_group_fits(const lap_device_info *device, uint64_t threads, uint64_t local_bytes);
 bool lap_row_small_registers(const lap_device_info *device);
+
+/* Matrix instructions of any kind that convolutions of the precision could run on; 0 where other
+ * precisions have kernels of their own (rows_matrix.c). */
+unsigned lap_row_matrix_features(lap_precision precision);
+/* Is the device of the vendor whose compiler may know that form of conv_matrix? */
+bool lap_row_matrix_vendor(const lap_device_info *device, int form);
 
 /* Multiprocessors guessed when the API does not tell. */
 #define LAP_ROW_UNITS_UNKNOWN 32

@@ -198,6 +198,9 @@ bool lap_row_is_gpu(const lap_device_info *device) {
 static bool igemm_accepts(const lap_case *c) {
     const lap_op *op = c->op;
     if (!lap_row_is_gpu(c->device) || !lap_row_group_fits(c->device, 64, 8192)) return false;
+    /* With matrix instructions two steps on them beat a pair without. */
+    if (c->fusion != LAP_FUSE_NONE && c->features & lap_row_matrix_features(c->precision))
+        return false;
     if (op->kind == LAP_OP_FC) return op->in.h * op->in.w == 1 && c->n >= FC_IGEMM_BATCH;
     return op->r <= 16 && op->s <= 16;
 }
@@ -209,26 +212,30 @@ static bool igemm_grid(const lap_case *c, lap_grid *grid) {
     return true;
 }
 
-static size_t igemm_packed_bytes(const lap_case *c) {
+static lap_depth_k_layout layout_of(const lap_case *c) {
     const int *v = c->params.value;
-    size_t bytes = lap_pack_depth_k_bytes(c->op, (size_t)v[BK], (size_t)v[BN]);
-    if (c->fusion == LAP_FUSE_DOWNSAMPLE)
-        bytes += lap_pack_depth_k_bytes(c->partner, (size_t)v[BK], (size_t)v[BN]);
+    return (lap_depth_k_layout){c->precision, (size_t)v[BK], (size_t)v[BN]};
+}
+
+static size_t igemm_packed_bytes(const lap_case *c) {
+    lap_depth_k_layout layout = layout_of(c);
+    size_t bytes = lap_pack_depth_k_bytes(c->op, &layout);
+    if (c->fusion == LAP_FUSE_DOWNSAMPLE) bytes += lap_pack_depth_k_bytes(c->partner, &layout);
     return bytes;
 }
 
 static void igemm_pack(const lap_case *c, const lap_op_weights *weights, void *out) {
-    const int *v = c->params.value;
-    lap_pack_depth_k(c->op, (size_t)v[BK], (size_t)v[BN], weights->w, out);
+    lap_depth_k_layout layout = layout_of(c);
+    lap_pack_depth_k(c->op, &layout, weights->w, out);
 }
 
 /* The partner's depth follows the op's. */
 static void igemm_pack_fused(const lap_case *c, const lap_op_weights *weights,
                              const lap_op_weights *partner, void *out) {
-    const int *v = c->params.value;
-    size_t own = lap_pack_depth_k_bytes(c->op, (size_t)v[BK], (size_t)v[BN]) / sizeof(float);
+    lap_depth_k_layout layout = layout_of(c);
     igemm_pack(c, weights, out);
-    lap_pack_depth_k(c->partner, (size_t)v[BK], (size_t)v[BN], partner->w, (float *)out + own);
+    lap_pack_depth_k(c->partner, &layout, partner->w,
+                     (char *)out + lap_pack_depth_k_bytes(c->op, &layout));
 }
 
 /* One ticket counter a tile, then the partial sums. */
@@ -241,7 +248,7 @@ static uint64_t igemm_scratch_bytes(const lap_case *c) {
 }
 
 #define IGEMM_COMMON                                                                               \
-    .precisions = LAP_ROW_FP32, .smooth = true,                                                    \
+    .precisions = LAP_ROW_FP32 | LAP_ROW_SHORT, .smooth = true,                                    \
     .tunables = {[BM] = {"BM", 4, {32, 64, 128, 256}},                                             \
                  [BN] = {"BN", 3, {32, 64, 128}},                                                  \
                  [BK] = {"BK", 3, {8, 16, 32}},                                                    \

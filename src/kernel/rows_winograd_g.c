@@ -133,9 +133,15 @@ static bool grid(const lap_case *c, lap_grid *out) {
     return true;
 }
 
+/* The partner's weights. */
+static lap_depth_k_layout down_layout(const lap_case *c) {
+    return (lap_depth_k_layout){LAP_FP32, 4, (size_t)c->params.value[BN]};
+}
+
 static size_t packed_bytes(const lap_case *c) {
     size_t width = (size_t)c->params.value[BN], bytes = lap_pack_winograd_g_bytes(c->op, width);
-    if (c->fusion == LAP_FUSE_DOWNSAMPLE) bytes += lap_pack_depth_k_bytes(c->partner, 4, width);
+    lap_depth_k_layout down = down_layout(c);
+    if (c->fusion == LAP_FUSE_DOWNSAMPLE) bytes += lap_pack_depth_k_bytes(c->partner, &down);
     return bytes;
 }
 
@@ -149,7 +155,8 @@ static void pack_down(const lap_case *c, const lap_op_weights *weights,
                       const lap_op_weights *partner, void *out) {
     size_t width = (size_t)c->params.value[BN];
     pack(c, weights, out);
-    lap_pack_depth_k(c->partner, 4, width, partner->w,
+    lap_depth_k_layout down = down_layout(c);
+    lap_pack_depth_k(c->partner, &down, partner->w,
                      (float *)out + lap_pack_winograd_g_bytes(c->op, width) / sizeof(float));
 }
 

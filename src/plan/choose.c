@@ -69,6 +69,13 @@ static bool is_listed(const char *list, const char *id) {
     return false;
 }
 
+/* A compiler may even die of instructions that it half knows: who leaves these rows out must not
+ * meet them in a probe. */
+bool plan_wants_matrix(const lap_plan_options *options) {
+    return !options->naive && !(is_listed(options->exclude, "conv_matrix") &&
+                                is_listed(options->exclude, "conv_matrix_down"));
+}
+
 /* The chooser's row for the case, if there is one that this build and batch can have. */
 static const lap_kernel_row *chooser_row(const lap_plan *plan, lap_case *c, bool has_gemm) {
     const lap_plan_options *options = &plan->options;

@@ -111,6 +111,7 @@ uint64_t plan_tensor_bytes(const lap_plan *plan, int tensor);
 lap_status plan_memory_layout(lap_plan *plan, lap_error *err);
 
 /* choose.c: pick a row for the step's op (and partner) and build its kernels. */
+bool plan_wants_matrix(const lap_plan_options *options);
 lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err);
 
 /* fuse.c: the op that could be computed together with op index, and how; NULL if there is none. */

@@ -99,6 +99,8 @@ lap_status lap_plan_new(lap_session *session, const lap_net *net, const lap_plan
         return LAP_FAIL(err, LAP_E_ARG, "batch %llu: expected 1 to %d",
                         (unsigned long long)options->batch, INT32_MAX);
     LAP_TRY(lap_session_probe(session, options->precision, err));
+    if (plan_wants_matrix(options))
+        LAP_TRY(lap_session_probe_matrix(session, options->precision, err));
     lap_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for a plan");
     plan->session = session;

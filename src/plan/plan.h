@@ -33,6 +33,10 @@ lap_status lap_session_close(lap_session *session, lap_error *err); /* NULL is L
  * when the device does, not when it lacks something. */
 lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_error *err);
 
+/* The same for the matrix instructions of AMD and Intel (conv_matrix), which no device of this
+ * project has run yet: lap_plan_new does it unless options leave those rows out. */
+lap_status lap_session_probe_matrix(lap_session *session, lap_precision precision, lap_error *err);
+
 /* Asked before the list of kernels: the row that c should run, with c->params filled in, or NULL
  * for the list's own choice. c->n is the batch that is chosen for. What does not accept the case,
  * build or fit is passed over like any other row. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "kernel/probe.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,34 @@ lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_
         session->features |= LAP_FEATURE_MMA(precision);
     else
         lap_error_text(&detail, session->lacking[precision], sizeof session->lacking[precision]);
+    return LAP_OK;
+}
+
+lap_status lap_session_probe_matrix(lap_session *session, lap_precision precision, lap_error *err) {
+    const lap_device_info *info = lap_device_get_info(session->device);
+    unsigned bits = 0;
+    for (int form = 1; form <= LAP_MATRIX_FORMS; form++)
+        bits |= LAP_FEATURE_MATRIX(form, precision);
+    if (precision != LAP_FP16 && precision != LAP_BF16) return LAP_OK;
+    if (session->probed & bits) return LAP_OK;
+    char *lacking = session->lacking[precision];
+    size_t size = sizeof session->lacking[precision];
+    for (int form = 1; form <= LAP_MATRIX_FORMS; form++) {
+        lap_error detail = {0};
+        char text[200];
+        if (!lap_probe_matrix_of(info, form)) continue;
+        lap_status status = lap_probe_matrix(session->queue, precision, form, &detail);
+        if (status == LAP_OK) {
+            session->features |= LAP_FEATURE_MATRIX(form, precision);
+            lacking[0] = '\0';
+            break;
+        }
+        if (!is_lacking(status)) return pass_on(&detail, err);
+        lap_error_text(&detail, text, sizeof text);
+        size_t used = strlen(lacking);
+        snprintf(lacking + used, size - used, "; conv_matrix, form %d: %s", form, text);
+    }
+    session->probed |= bits;
     return LAP_OK;
 }
 

@@ -140,6 +140,169 @@ static void failing_device(void **state) {
     end(session);
 }
 
+/* ---- matrix instructions of other vendors -----------------------------------------------------
+ */
+
+static int convolutions;
+static int64_t form; /* of the instructions that the device has; 0: any */
+/* What the planted fault does; fake_plant knows outputs of floats only. */
+static enum { RIGHT, ONE_OFF, ONE_NAN, NOTHING } fault;
+
+/* conv_matrix in C: a weight is looked up where its form's instruction wants it. */
+typedef struct convolution {
+    const lap_define *defines;
+    size_t count;
+    const uint16_t *in, *in2, *weights;
+    int64_t form;
+} convolution;
+
+static size_t get(const convolution *c, const char *name) {
+    return (size_t)fake_define(c->defines, c->count, name, 0);
+}
+
+static float widened(const convolution *c, uint16_t bits) {
+    return get(c, "PRECISION") == LAP_FP16 ? lap_half_to_float(bits) : lap_bf16_to_float(bits);
+}
+
+static float weight(const convolution *c, size_t k, size_t step, size_t depth) {
+    size_t rows = c->form <= 2 ? 16 : 8, row = k % rows, item, element;
+    size_t steps = get(c, "R") * get(c, "S") * ((get(c, "CS") + 15) / 16);
+    steps += (get(c, "CS2") + 15) / 16;
+    const uint16_t *fragment = c->weights + (k / rows * steps + step) * rows * 16;
+    if (c->form == 1) { /* 4 elements of each of 64 work-items */
+        item = row + depth / 4 * 16, element = depth % 4;
+        return widened(c, fragment[item * 4 + element]);
+    }
+    /* Sums of matrix rows 0, 2, 4 ... are one work-item's, so they have channels 0 to 7. */
+    if (c->form == 2) row = row < 8 ? 2 * row : 2 * (row - 8) + 1;
+    return widened(c, fragment[row * 16 + depth]);
+}
+
+static float pixel_sum(const convolution *c, size_t image, size_t y, size_t x, size_t k) {
+    size_t cs = get(c, "CS"), h = get(c, "H"), w = get(c, "W"), cs2 = get(c, "CS2");
+    size_t chunks = (cs + 15) / 16, stride2 = get(c, "STRIDE2");
+    float sum = 0;
+    for (size_t tap = 0; tap < 9; tap++) {
+        size_t v = y + tap / 3 - 1, u = x + tap % 3 - 1; /* beyond the border: huge */
+        for (size_t ch = 0; v < h && u < w && ch < cs; ch++)
+            sum += widened(c, c->in[((image * h + v) * w + u) * cs + ch]) *
+                   weight(c, k, tap * chunks + ch / 16, ch % 16);
+    }
+    for (size_t ch = 0; ch < cs2; ch++)
+        sum +=
+            widened(
+                c,
+                c->in2[((image * get(c, "H2") + y * stride2) * get(c, "W2") + x * stride2) * cs2 +
+                       ch]) *
+            weight(c, k, 9 * chunks + ch / 16, ch % 16);
+    return sum;
+}
+
+static void conv_matrix(const lap_define *defines, size_t count, const lap_raw_launch *launch,
+                        void *const *pointers) {
+    convolution c = {defines,     count,       pointers[0],
+                     pointers[5], pointers[1], fake_define(defines, count, "FORM", 0)};
+    const float *bias = pointers[2];
+    const uint16_t *residual = pointers[3];
+    uint16_t *out = pointers[4];
+    size_t p = get(&c, "P"), q = get(&c, "Q"), ks = get(&c, "KS");
+    convolutions++;
+    assert_true(c.form && launch->args[6].i32 == 2);
+    if (fault == NOTHING) return;
+    for (size_t i = 0; i < 2 * p * q * ks; i++) {
+        size_t k = i % ks, pixel = i / ks;
+        float sum = pixel_sum(&c, pixel / (p * q), pixel / q % p, pixel % q, k) + bias[k];
+        if (residual) sum += widened(&c, residual[i]);
+        if (sum < 0 || k >= get(&c, "K")) sum = 0;
+        if (form && c.form != form) sum = -1; /* another device's layout */
+        out[i] =
+            get(&c, "PRECISION") == LAP_FP16 ? lap_half_from_float(sum) : lap_bf16_from_float(sum);
+    }
+    if (fault == ONE_OFF) out[p * q * ks] ^= 1;
+    if (fault == ONE_NAN) out[p * q * ks] = 0x7fff;
+}
+
+static lap_session *begin_matrix(const char *vendor, int64_t device_form) {
+    lap_session *session = begin(false, false);
+    lap_error err = {0};
+    assert_int_equal(lap_session_close(session, &err), LAP_OK);
+    strcpy(fake.devices[0].language, "cl");
+    strcpy(fake.devices[0].vendor, vendor);
+    fake.devices[0].type = LAP_DEVICE_GPU;
+    fake.devices[0].max_group_size = 256;
+    convolutions = 0;
+    form = device_form;
+    fault = RIGHT;
+    assert_true(fake_register("conv_matrix", "conv_matrix", conv_matrix));
+    assert_int_equal(lap_session_open(&fake.devices[0], &session, &err), LAP_OK);
+    return session;
+}
+
+/* Each vendor is shown its own forms only; the one that computes right is taken. */
+static void matrix_forms(void **state) {
+    (void)state;
+    static const struct {
+        const char *vendor;
+        int form, convolutions; /* two each, one of a form that is wrong */
+    } devices[] = {{"Advanced Micro Devices, Inc.", 1, 2},
+                   {"AMD", 2, 3},
+                   {"Intel(R) Corporation", 3, 2},
+                   {"Intel(R) Corporation", 4, 3}};
+    static const lap_precision precisions[] = {LAP_FP16, LAP_BF16};
+    for (size_t i = 0; i < 8; i++) {
+        lap_precision precision = precisions[i % 2];
+        lap_session *session = begin_matrix(devices[i / 2].vendor, devices[i / 2].form);
+        lap_error err = {0};
+        for (int again = 0; again < 2; again++) {
+            lap_status status = lap_session_probe_matrix(session, precision, &err);
+            if (status != LAP_OK) fail_msg("%s", err.message);
+            if (session->features != LAP_FEATURE_MATRIX(devices[i / 2].form, precision))
+                fail_msg("features %x: %s", session->features, session->lacking[precision]);
+            assert_int_equal(convolutions, devices[i / 2].convolutions); /* remembered */
+        }
+        assert_string_equal(session->lacking[precision], "");
+        end(session);
+    }
+}
+
+static void no_matrix(void **state) {
+    (void)state;
+    lap_error err = {0};
+    for (int i = 1; i < 5; i++) {
+        lap_session *session = begin_matrix("Advanced Micro Devices, Inc.", 0);
+        if (i <= NOTHING)
+            fault = i;
+        else
+            fake.fail_build_stem = "conv_matrix";
+        assert_int_equal(lap_session_probe(session, LAP_FP16, &err), LAP_OK);
+        assert_int_equal(lap_session_probe_matrix(session, LAP_FP16, &err), LAP_OK);
+        assert_int_equal(session->features, 0);
+        const char *text = session->lacking[LAP_FP16];
+        if (!strstr(text, "no fp16 matrix instructions are known for this device") ||
+            !strstr(text, "; conv_matrix, form 1: ") ||
+            !strstr(text,
+                    i <= NOTHING ? "a test convolution through conv_matrix in fp16" : "planted"))
+            fail_msg("'%s'", text);
+        end(session);
+    }
+    static const char *const others[] = {"Mesa", "NVIDIA Corporation", "ARM"};
+    for (size_t i = 0; i < 3; i++) {
+        lap_session *session = begin_matrix(others[i], 0);
+        assert_int_equal(lap_session_probe_matrix(session, LAP_FP16, &err), LAP_OK);
+        assert_int_equal(session->features, 0);
+        assert_int_equal(fake.builds, 0);
+        end(session);
+    }
+    lap_session *session = begin_matrix("AMD", 0); /* other precisions have no such kernel */
+    assert_int_equal(lap_session_probe_matrix(session, LAP_FP32, &err), LAP_OK);
+    assert_int_equal(lap_session_probe_matrix(session, LAP_TF32, &err), LAP_OK);
+    assert_int_equal(fake.builds, 0);
+    fake.fail_launch = 1; /* refused for once: so is the form, and the next one is asked */
+    assert_int_equal(lap_session_probe_matrix(session, LAP_FP16, &err), LAP_OK);
+    assert_int_equal(session->features, LAP_FEATURE_MATRIX(2, LAP_FP16));
+    end(session);
+}
+
 /* ---- unlisted local memory ------------------------------------------------------------------- */
 
 static int64_t local_bytes;
@@ -264,7 +427,8 @@ int main(void) {
         cmocka_unit_test(right_product),     cmocka_unit_test(lacking),
         cmocka_unit_test(failing_device),    cmocka_unit_test(unlisted_local),
         cmocka_unit_test(no_unlisted_local), cmocka_unit_test(warpgroups),
-        cmocka_unit_test(no_warpgroups),
+        cmocka_unit_test(no_warpgroups),     cmocka_unit_test(no_unlisted_local),
+        cmocka_unit_test(matrix_forms),      cmocka_unit_test(no_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static void smooth_and_scaled_by_tensor_cores(void **state) {
     gpu.local_bytes = 49152;
     gpu.local_optin_bytes = 232448;
     lap_case c = {.op = &op, .device = &gpu, .precision = LAP_FP16, .n = 1};
-    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_naive");
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_igemm");
     for (int i = 0; i < 3; i++) {
         static const lap_precision precisions[] = {LAP_FP16, LAP_TF32, LAP_BF16};
         c.precision = precisions[i];

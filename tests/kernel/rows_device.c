@@ -1,7 +1,8 @@
 /* Every kernel row on every device of one backend, op by op and pair by pair, against src/ref:
  * integer data for equal bits, real data within the rounding bound, NaN that must come through.
  * Outputs are poisoned and guarded. GPU rows also run on CPU devices here (told that it is a GPU),
- * on few and small shapes: slow, but their arithmetic is checked without a GPU. */
+ * on few and small shapes: slow, but their arithmetic is checked without a GPU; so do halves and
+ * bfloat16, and the matrix instructions of other vendors, emulated by element (matrix/). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/half.h"
 #include "base/rng.h"
 #include "device/device.h"
 #include "kernel/kernel.h"
@@ -22,7 +24,7 @@
 
 #define GUARD 16 /* words before and after the output */
 #define GUARD_WORD 0x5a5aa5a5u
-#define POISON 0x7fc0dead /* a NaN */
+#define POISON 0x7fff7fff /* a NaN, two of 16 bits */
 
 typedef enum fill { FILL_EXACT, FILL_REAL, FILL_NAN, FILL_COUNT } fill;
 
@@ -32,6 +34,9 @@ typedef struct rig {
     lap_device_info info; /* what rows are told; the type may be a pretence */
     lap_device_info tiny; /* the same with one unit, for rows that want work for a whole device */
     bool pretend, has_gemm;
+    lap_precision precision;
+    unsigned features;
+    const char *only;     /* rows whose name begins so; NULL: all */
     int checked, skipped; /* skipped: the built kernel takes no group of that size */
 } rig;
 
@@ -71,19 +76,39 @@ static double value(fill f, uint64_t stream, size_t i) {
     return f == FILL_REAL ? (double)(float)(2.0 * u - 1.0) : floor(u * 17.0) - 8.0;
 }
 
-/* Logical doubles to stored floats; padding channels are zero, as whoever writes a tensor must. */
-static lap_buffer *upload(job *j, const double *data, const lap_tensor *t, int images) {
-    size_t pixels = (size_t)images * (size_t)t->h * (size_t)t->w;
-    size_t cs = (size_t)t->cs, channels = (size_t)t->c;
-    float *stored = must_alloc(pixels * cs, sizeof *stored);
-    for (size_t p = 0; p < pixels; p++)
-        for (size_t ch = 0; ch < channels; ch++)
-            stored[p * cs + ch] = (float)data[p * channels + ch];
-    lap_buffer *buffer;
-    OK(lap_buffer_new(j->r->device, pixels * cs * sizeof *stored, &buffer, &err));
-    OK(lap_buffer_write(j->r->queue, buffer, 0, stored, pixels * cs * sizeof *stored, &err));
-    free(stored);
-    return buffer;
+static bool is_short(const job *j) {
+    return j->c.precision == LAP_FP16 || j->c.precision == LAP_BF16;
+}
+
+/* What storage makes of a value. */
+static float as_stored(const job *j, double v) {
+    if (j->c.precision == LAP_FP16) return lap_half_to_float(lap_half_from_float((float)v));
+    if (j->c.precision == LAP_BF16) return lap_bf16_to_float(lap_bf16_from_float((float)v));
+    return (float)v;
+}
+
+static size_t element_bytes(const job *j) {
+    return is_short(j) ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* The network's result is float in every precision. */
+static size_t out_bytes(const job *j) {
+    return j->last->kind == LAP_OP_FC ? sizeof(float) : element_bytes(j);
+}
+
+static void put(const job *j, void *to, size_t i, double v) {
+    uint16_t bits =
+        j->c.precision == LAP_FP16 ? lap_half_from_float((float)v) : lap_bf16_from_float((float)v);
+    if (is_short(j))
+        ((uint16_t *)to)[i] = bits;
+    else
+        ((float *)to)[i] = (float)v;
+}
+
+static float get(const job *j, const void *from, size_t i, size_t bytes) {
+    if (bytes == sizeof(float)) return ((const float *)from)[i];
+    uint16_t bits = ((const uint16_t *)from)[i];
+    return j->c.precision == LAP_FP16 ? lap_half_to_float(bits) : lap_bf16_to_float(bits);
 }
 
 static lap_buffer *upload_bytes(job *j, const void *data, size_t bytes) {
@@ -93,18 +118,32 @@ static lap_buffer *upload_bytes(job *j, const void *data, size_t bytes) {
     return buffer;
 }
 
+/* Logical doubles to stored elements; padding channels are zero, as whoever writes a tensor must.
+ */
+static lap_buffer *upload(job *j, const double *data, const lap_tensor *t, int images) {
+    size_t pixels = (size_t)images * (size_t)t->h * (size_t)t->w;
+    size_t cs = (size_t)t->cs, channels = (size_t)t->c;
+    void *stored = must_alloc(pixels * cs, element_bytes(j));
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t ch = 0; ch < channels; ch++)
+            put(j, stored, p * cs + ch, data[p * channels + ch]);
+    lap_buffer *buffer = upload_bytes(j, stored, pixels * cs * element_bytes(j));
+    free(stored);
+    return buffer;
+}
+
 static size_t out_words(const job *j) {
     return (size_t)j->c.n * (size_t)lap_tensor_stored(&j->last->out);
 }
 
-static lap_op_weights op_weights(const lap_op *op, fill f, uint64_t stream) {
+static lap_op_weights op_weights(const job *j, const lap_op *op, fill f, uint64_t stream) {
     size_t count = (size_t)lap_op_weight_count(op), k = (size_t)op->out.c;
     lap_op_weights w = {.w_count = count, .k = k};
     if (!count) return w;
     w.w = must_alloc(count, sizeof(float));
     w.bias = must_alloc((size_t)op->out.cs, sizeof(float));
     for (size_t i = 0; i < count; i++)
-        w.w[i] = (float)value(f, stream, i);
+        w.w[i] = as_stored(j, value(f, stream, i));
     for (size_t i = 0; i < k; i++)
         w.bias[i] = (float)value(f, stream + 1, i);
     return w;
@@ -126,8 +165,8 @@ static lap_buffer *upload_bias(job *j) {
 }
 
 static void make_weights(job *j, fill f) {
-    j->weights = op_weights(&j->op, f, 2);
-    if (j->c.partner) j->weights2 = op_weights(&j->partner, f, 6);
+    j->weights = op_weights(j, &j->op, f, 2);
+    if (j->c.partner) j->weights2 = op_weights(j, &j->partner, f, 6);
     if (!j->row->packed_bytes) return;
     size_t bytes = j->row->packed_bytes(&j->c);
     unsigned char *packed = must_alloc(bytes + 64, 1);
@@ -143,11 +182,11 @@ static void make_weights(job *j, fill f) {
     free(packed);
 }
 
-static double *make_input(const lap_tensor *t, int n, fill f, uint64_t stream) {
+static double *make_input(const job *j, const lap_tensor *t, int n, fill f, uint64_t stream) {
     size_t count = (size_t)n * (size_t)lap_tensor_logical(t);
     double *x = must_alloc(count, sizeof *x);
     for (size_t i = 0; i < count; i++)
-        x[i] = value(f, stream, i);
+        x[i] = (double)as_stored(j, value(f, stream, i));
     return x;
 }
 
@@ -209,7 +248,7 @@ static void make_expected(job *j) {
 static void make_data(job *j, fill f) {
     const lap_op *op = &j->op;
     int n = (int)j->c.n;
-    j->x = make_input(&op->in, n, f, 1);
+    j->x = make_input(j, &op->in, n, f, 1);
     if (f == FILL_NAN) {
         size_t in_count = (size_t)n * (size_t)lap_tensor_logical(&op->in);
         j->x[in_count / 2] = NAN;
@@ -217,17 +256,17 @@ static void make_data(job *j, fill f) {
     }
     j->in = upload(j, j->x, &op->in, n);
     if (j->c.fusion == LAP_FUSE_DOWNSAMPLE) {
-        j->x2 = make_input(&j->partner.in, n, f, 5);
+        j->x2 = make_input(j, &j->partner.in, n, f, 5);
         if (f == FILL_NAN) j->x2[0] = NAN;
         j->in2 = upload(j, j->x2, &j->partner.in, n);
     } else if (op->kind == LAP_OP_SCALE || j->c.fusion == LAP_FUSE_SCALE) {
         lap_tensor factors = {op->in.c, 1, 1, op->in.cs};
-        j->x2 = make_input(&factors, n, f, 5);
+        j->x2 = make_input(j, &factors, n, f, 5);
         if (f == FILL_NAN) j->x2[0] = NAN;
         j->in2 = upload(j, j->x2, &factors, n);
     }
     if (op->residual >= 0 && op->kind != LAP_OP_SCALE && j->c.fusion != LAP_FUSE_DOWNSAMPLE) {
-        j->residual = make_input(&op->out, n, f, 4);
+        j->residual = make_input(j, &op->out, n, f, 4);
         j->res = upload(j, j->residual, &op->out, n);
     }
     make_weights(j, f);
@@ -271,13 +310,13 @@ static size_t guard_bytes(const job *j) {
 }
 
 static void make_output(job *j) {
-    size_t guard = guard_bytes(j), bytes = out_words(j) * sizeof(float);
+    size_t guard = guard_bytes(j), bytes = out_words(j) * out_bytes(j);
     OK(lap_buffer_new(j->r->device, bytes + 2 * guard, &j->out, &err));
     OK(lap_buffer_fill(j->r->queue, j->out, 0, bytes + 2 * guard, GUARD_WORD, &err));
     OK(lap_buffer_fill(j->r->queue, j->out, guard, bytes, POISON, &err));
     OK(lap_buffer_view(j->out, guard, bytes, &j->out_view, &err));
     if (!j->mean) return;
-    bytes = (size_t)j->c.n * (size_t)j->partner.out.cs * sizeof(float);
+    bytes = (size_t)j->c.n * (size_t)j->partner.out.cs * element_bytes(j);
     OK(lap_buffer_new(j->r->device, bytes, &j->out2, &err));
     OK(lap_buffer_fill(j->r->queue, j->out2, 0, bytes, POISON, &err));
 }
@@ -361,6 +400,12 @@ static bool inexact_mean(const job *j) {
     return j->c.fusion == LAP_FUSE_FC && (pixels & (pixels - 1)) != 0;
 }
 
+/* Of storing a value. */
+static double rounding(const job *j, double v) {
+    if (!is_short(j) || out_bytes(j) == sizeof(float)) return 0;
+    return fabs(v) * (j->c.precision == LAP_FP16 ? 0x1.01p-11 : 0x1.01p-8) + 0x1p-25;
+}
+
 static double tolerance(const job *j, size_t i) {
     const lap_op *op = &j->op;
     if (op->kind == LAP_OP_MAXPOOL) return 0.0;
@@ -368,14 +413,14 @@ static double tolerance(const job *j, size_t i) {
     if (j->c.partner)
         terms += j->c.fusion == LAP_FUSE_POOL ? op->out.h * op->out.w : j->partner.in.c;
     int factor = j->row->error_factor ? j->row->error_factor : 1;
-    return factor * 4.0 * sqrt(terms) * 0x1p-24 * j->bound[i];
+    return factor * 4.0 * sqrt(terms) * 0x1p-24 * j->bound[i] + rounding(j, j->y[i]);
 }
 
 /* An exact sum, then SiLU or sigmoid: within 16 units of roundoff of the result. */
 static bool activated(const job *j, double want, float got) {
     if (j->c.fusion == LAP_FUSE_EXCITE) return false;
     return j->op.act > LAP_ACT_RELU &&
-           fabs((double)got - want) <= 16 * 0x1p-24 * fabs(want) + 1e-30;
+           fabs((double)got - want) <= 16 * 0x1p-24 * fabs(want) + 1e-30 + rounding(j, want);
 }
 
 static bool acceptable(const job *j, fill f, size_t i, float got) {
@@ -387,39 +432,40 @@ static bool acceptable(const job *j, fill f, size_t i, float got) {
     if (isinf(want)) return (double)got == want;
     if (f == FILL_REAL || j->row->error_factor || inexact_mean(j) || j->c.fusion == LAP_FUSE_EXCITE)
         return fabs((double)got - want) <= tolerance(j, i);
-    return got == (float)want;
+    return got == (out_bytes(j) == sizeof(float) ? (float)want : as_stored(j, want));
 }
 
 static void judge_mean(const job *j, const char *where) {
     size_t cs = (size_t)j->partner.out.cs, channels = (size_t)j->partner.out.c;
     size_t words = (size_t)j->c.n * cs;
-    float *all = must_alloc(words, sizeof *all);
-    OK(lap_buffer_read(j->r->queue, j->out2, 0, all, words * sizeof *all, &err));
+    void *all = must_alloc(words, element_bytes(j));
+    OK(lap_buffer_read(j->r->queue, j->out2, 0, all, words * element_bytes(j), &err));
     for (size_t i = 0; i < words; i++) {
+        float got = get(j, all, i, element_bytes(j));
         size_t ch = i % cs, at = i / cs * channels + ch;
         double want = ch < channels ? j->mean[at] : 0.0, bound = 0.0;
         if (ch < channels)
-            bound = j->mean_bound[at] * 4 * sqrt(j->op.out.h * j->op.out.w) * 0x1p-24;
-        if (isnan(want) ? isnan(all[i]) : isinf(want) || fabs((double)all[i] - want) <= bound)
-            continue;
-        fail_msg("%s: mean of channel %zu: %.9g, should be %.9g", where, ch, (double)all[i], want);
+            bound = j->mean_bound[at] * 4 * sqrt(j->op.out.h * j->op.out.w) * 0x1p-24 +
+                    rounding(j, want);
+        if (isnan(want) ? isnan(got) : isinf(want) || fabs((double)got - want) <= bound) continue;
+        fail_msg("%s: mean of channel %zu: %.9g, should be %.9g", where, ch, (double)got, want);
     }
     free(all);
 }
 
 static void judge(const job *j, fill f, const char *where) {
-    size_t words = out_words(j), guard = guard_bytes(j) / sizeof(uint32_t);
+    size_t words = out_words(j), bytes = words * out_bytes(j), guard = guard_bytes(j);
     size_t cs = (size_t)j->last->out.cs, channels = (size_t)j->last->out.c;
-    float *all = must_alloc(words + 2 * guard, sizeof *all);
-    OK(lap_buffer_read(j->r->queue, j->out, 0, all, (words + 2 * guard) * sizeof *all, &err));
-    for (size_t i = 0; i < guard * 2; i++) {
+    char *all = must_alloc(bytes + 2 * guard, 1);
+    OK(lap_buffer_read(j->r->queue, j->out, 0, all, bytes + 2 * guard, &err));
+    for (size_t i = 0; i < 2 * guard; i += sizeof(uint32_t)) {
         uint32_t word;
-        memcpy(&word, all + (i < guard ? i : words + i), sizeof word);
-        if (word != GUARD_WORD) fail_msg("%s: guard word %zu overwritten", where, i);
+        memcpy(&word, all + (i < guard ? i : bytes + i), sizeof word);
+        if (word != GUARD_WORD) fail_msg("%s: guard byte %zu overwritten", where, i);
     }
     for (size_t i = 0; i < words; i++) {
         size_t pixel = i / cs, ch = i % cs;
-        float got = all[guard + i];
+        float got = get(j, all + guard, i, out_bytes(j));
         if (ch >= channels) { /* zero weights times NaN is NaN: allowed there */
             if (f != FILL_NAN && !(got == 0.0f))
                 fail_msg("%s: pixel %zu, padding channel: %g", where, pixel, (double)got);
@@ -434,8 +480,8 @@ static void judge(const job *j, fill f, const char *where) {
 
 /* The same bits again: nothing depends on the order in which groups run. */
 static void judge_repeat(job *j, const char *where) {
-    size_t bytes = out_words(j) * sizeof(float);
-    float *first = must_alloc(1, bytes), *again = must_alloc(1, bytes);
+    size_t bytes = out_words(j) * out_bytes(j);
+    void *first = must_alloc(1, bytes), *again = must_alloc(1, bytes);
     OK(lap_buffer_read(j->r->queue, j->out_view, 0, first, bytes, &err));
     OK(lap_buffer_fill(j->r->queue, j->out_view, 0, bytes, POISON, &err));
     run_stages(j);
@@ -443,6 +489,24 @@ static void judge_repeat(job *j, const char *where) {
     if (memcmp(first, again, bytes) != 0) fail_msg("%s: a second run gave other bits", where);
     free(first);
     free(again);
+}
+
+/* conv_matrix's text with its instructions in front, and where they exchange operands. */
+static char *emulated(const char *text) {
+    static const char begin[] = "const int flags) {\n";
+    static const char room[] = "    __local uint emulated_room[THREADS * ROOM_WORDS];\n";
+    FILE *file = fopen(MATRIX_INSTRUCTIONS, "rb");
+    const char *body = strstr(text, begin);
+    assert_true(file && body);
+    char *all = must_alloc(strlen(text) + 20000, 1);
+    size_t used = fread(all, 1, 16000, file);
+    fclose(file);
+    body += sizeof begin - 1;
+    memcpy(all + used, text, (size_t)(body - text));
+    used += (size_t)(body - text);
+    strcpy(all + used, room);
+    strcat(all + used, body);
+    return all;
 }
 
 /* Builds the row for the case in j; false when a built kernel takes smaller groups only. */
@@ -455,7 +519,10 @@ static bool build_job(job *j) {
         if (stage->kind != LAP_STAGE_KERNEL) continue;
         lap_build build = {stage->stem, lap_kernel_source(j->r->info.language, stage->stem),
                            stage->entry, defines, count};
+        char *text = strcmp(stage->stem, "conv_matrix") == 0 ? emulated(build.source) : NULL;
+        if (text) build.source = text;
         OK(lap_kernel_build(j->r->device, &build, &j->kernels[s], &err));
+        free(text);
         lap_grid grid = {0};
         assert_true(stage->grid(&j->c, &grid));
         fits &= grid.local[0] * grid.local[1] * grid.local[2] <=
@@ -490,8 +557,9 @@ static void check_job(job *j) {
 }
 
 /* LAP_TEST_ROW in the environment: only rows whose name begins so. */
-static bool asked_for(const lap_kernel_row *row) {
+static bool asked_for(const rig *r, const lap_kernel_row *row) {
     const char *only = getenv("LAP_TEST_ROW");
+    if (r->only && strncmp(row->id, r->only, strlen(r->only)) != 0) return false;
     return !only || strncmp(row->id, only, strlen(only)) == 0;
 }
 
@@ -505,8 +573,10 @@ static bool start_job(job *j, rig *r, const lap_kernel_row *row, const shape *s)
                       .fusion = s->fusion,
                       .partner = s->fusion ? &j->partner : NULL,
                       .device = &r->info,
+                      .precision = r->precision,
+                      .features = r->features,
                       .n = (uint64_t)s->n};
-    if (!asked_for(row) || row->chain) return false;
+    if (!asked_for(r, row) || row->chain) return false;
     j->last = lap_fusion_partner_writes(s->fusion) ? &j->partner : &j->op;
     if (!lap_kernel_can_run(row, &j->c, r->has_gemm)) {
         r->tiny = r->info;
@@ -527,7 +597,8 @@ static void check_rows(rig *r, const int *indices, size_t index_count) {
     for (size_t i = 0; i < count * index_count; i++) {
         job j;
         const lap_kernel_row *row = rows[i / index_count];
-        if (r->pretend && (row->naive || row->needs_gemm)) continue; /* done without pretence */
+        /* Done without pretence. */
+        if (r->pretend && ((row->naive && !r->precision) || row->needs_gemm)) continue;
         size_t at = i % index_count;
         if (start_job(&j, r, row, &shapes[indices ? indices[at] : (int)at])) check_job(&j);
     }
@@ -576,6 +647,49 @@ static void gpu_rows_on_cpu(void **state) {
     r->skipped = gpu.skipped;
 }
 
+/* Storage of 16 bits, on any device; on a CPU that is said to be a GPU. */
+static void short_rows(void **state) {
+    rig *r = *state, gpu = *r;
+    static const lap_precision precisions[] = {LAP_FP16, LAP_BF16};
+    gpu.pretend = r->info.type == LAP_DEVICE_CPU;
+    gpu.info.type = LAP_DEVICE_GPU;
+    if (gpu.pretend) gpu.info.simd_width = 32;
+    for (int i = 0; i < 2; i++) {
+        gpu.precision = precisions[i];
+        check_rows(&gpu, small_shapes, (size_t)small_shape_count);
+    }
+    r->checked = gpu.checked;
+    r->skipped = gpu.skipped;
+}
+
+/* conv_matrix in all its forms, with its instructions emulated; LAP_TEST_MATRIX=1234 in the
+ * environment: that alone, in those forms, on more shapes and with other tiles. */
+static void emulated_matrix(void **state) {
+    static const int matrix_shapes[] = {2, 28, 4, 7, 12, 26, 40, 42};
+    rig *r = *state, gpu = *r;
+    if (r->info.type != LAP_DEVICE_CPU || strcmp(r->info.language, "cl") != 0) return;
+    const char *forms = getenv("LAP_TEST_MATRIX");
+    size_t count = forms ? sizeof matrix_shapes / sizeof matrix_shapes[0] : 2;
+    gpu.pretend = true;
+    gpu.only = "conv_matrix";
+    gpu.info.type = LAP_DEVICE_GPU;
+    gpu.info.units = 1; /* large tiles */
+    gpu.info.max_group_size = 256;
+    for (int form = 1; form <= LAP_MATRIX_FORMS; form++) {
+        if (forms && !strchr(forms, '0' + form)) continue;
+        strcpy(gpu.info.vendor, form <= 2 ? "AMD" : "Intel");
+        gpu.precision = form % 2 ? LAP_FP16 : LAP_BF16;
+        gpu.features = LAP_FEATURE_MATRIX(form, gpu.precision);
+        check_rows(&gpu, matrix_shapes, count);
+        gpu.only = "conv_matrix_down";
+        if (forms) check_values(&gpu);
+        gpu.only = "conv_matrix";
+    }
+    if (!getenv("LAP_TEST_ROW")) assert_true(gpu.checked >= r->checked + 8);
+    r->checked = gpu.checked;
+    r->skipped = gpu.skipped;
+}
+
 static int run_on(const lap_device_info *info) {
     rig r = {.info = *info};
     OK(lap_device_open(info, &r.device, &err));
@@ -587,8 +701,12 @@ static int run_on(const lap_device_info *info) {
         cmocka_unit_test_prestate(defaults_on_all_shapes, &r),
         cmocka_unit_test_prestate(declared_values, &r),
         cmocka_unit_test_prestate(gpu_rows_on_cpu, &r),
+        cmocka_unit_test_prestate(short_rows, &r),
+        cmocka_unit_test_prestate(emulated_matrix, &r),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest matrix[] = {cmocka_unit_test_prestate(emulated_matrix, &r)};
+    int failed = getenv("LAP_TEST_MATRIX") ? cmocka_run_group_tests(matrix, NULL, NULL)
+                                           : cmocka_run_group_tests(tests, NULL, NULL);
     printf("%d checked, %d skipped: the built kernel takes no group of that size\n", r.checked,
            r.skipped);
     lap_queue_free(r.queue);

@@ -69,11 +69,13 @@ const shape shapes[] = {
     {LAP_OP_CONV, 1, 12, 3, 56, 46, 1, 1, 1, 0, SILU, false, ALONE},
     {LAP_OP_CONV, 2, 20, 4, 28, 24, 1, 1, 1, 0, NONE, true, LAP_FUSE_SCALE, 0, 0, 0},
     {LAP_OP_CONV, 1, 8, 5, 9, 27, 1, 1, 1, 0, SIGMOID, false, ALONE},
+    /* images enough for a matrix product */
+    {LAP_OP_FC, 33, 36, 1, 1, 70, 1, 1, 1, 0, NONE, false, ALONE},
 };
 const int shape_count = sizeof shapes / sizeof shapes[0];
 
 const int small_shapes[] = {0,  5,  12, 15, 17, 19, 23, 24, 26, 29, 31,
-                            33, 36, 37, 40, 42, 43, 44, 46, 48, 50};
+                            33, 36, 37, 40, 42, 43, 44, 46, 48, 50, 55};
 const int small_shape_count = sizeof small_shapes / sizeof small_shapes[0];
 
 int shape_for(lap_op_kind kind, lap_fusion fusion) {

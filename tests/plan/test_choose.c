@@ -108,6 +108,62 @@ static void test_build_failure(void **state) {
     close_session(session);
 }
 
+static bool uses(const lap_plan *plan, const char *id) {
+    for (int i = 0; i < lap_plan_step_count(plan); i++)
+        if (strcmp(lap_plan_row(plan, i)->id, id) == 0) return true;
+    return false;
+}
+
+/* A row whose test convolution fails, as all do here where nothing computes, leaves halves to the
+ * ordinary kernels; who excludes it is spared the test. */
+static void test_matrix_refused(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    close_session(session);
+    strcpy(fake.devices[0].language, "cl");
+    strcpy(fake.devices[0].vendor, "Intel(R) Corporation");
+    for (int excluded = 0; excluded < 2; excluded++) {
+        session = open_session();
+        lap_plan *plan;
+        lap_error err = {0};
+        lap_plan_options options = {.batch = 4, .precision = LAP_FP16};
+        if (excluded) options.exclude = "conv_matrix, conv_matrix_down";
+        MUST(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err));
+        assert_false(uses(plan, "conv_matrix"));
+        assert_false(uses(plan, "conv_naive"));
+        assert_true(uses(plan, "conv_igemm"));
+        bool tried = strstr(session->lacking[LAP_FP16], "conv_matrix, form 3: ") != NULL;
+        assert_int_equal(tried, !excluded);
+        lap_plan_free(plan);
+        close_session(session);
+    }
+}
+
+/* ... one that computes is used for whatever it takes. */
+static void test_matrix_used(void **state) {
+    (void)state;
+    lap_session *session = begin();
+    close_session(session);
+    strcpy(fake.devices[0].language, "cl");
+    strcpy(fake.devices[0].vendor, "Intel(R) Corporation");
+    session = open_session();
+    lap_error err = {0};
+    lap_plan *plan;
+    session->features = session->probed = LAP_FEATURE_MATRIX(4, LAP_FP16);
+    lap_plan_options options = {.batch = 4, .precision = LAP_FP16};
+    MUST(lap_plan_new(session, net, &options, NULL, NULL, &plan, &err));
+    for (int i = 0; i < lap_plan_step_count(plan); i++) {
+        const lap_op *op = lap_plan_op(plan, i);
+        bool expected = op->kind == LAP_OP_CONV && op->in.c >= 16;
+        bool down = lap_plan_fusion(plan, i) == LAP_FUSE_DOWNSAMPLE;
+        const char *id = lap_plan_row(plan, i)->id;
+        if (expected) assert_string_equal(id, down ? "conv_matrix_down" : "conv_matrix");
+    }
+    assert_true(uses(plan, "conv_matrix_down"));
+    lap_plan_free(plan);
+    close_session(session);
+}
+
 /* The device faults while a kernel is built: no other kernel is tried. */
 static void test_fault_is_no_fallback(void **state) {
     (void)state;
@@ -287,6 +343,8 @@ int main(void) {
         cmocka_unit_test(test_first_that_accepts),
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_build_failure),
+        cmocka_unit_test(test_matrix_refused),
+        cmocka_unit_test(test_matrix_used),
         cmocka_unit_test(test_fault_is_no_fallback),
         cmocka_unit_test(test_no_kernel),
         cmocka_unit_test(test_prefer),

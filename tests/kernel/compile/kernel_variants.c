@@ -10,7 +10,8 @@
 int main(int argc, char **argv) {
     const lap_device_info *gpu = argc >= 2 ? variants_device(argv[1]) : NULL;
     if (!gpu) {
-        fprintf(stderr, "usage: kernel_variants nvidia|nvidia-cl|amd|intel [MOST]\n");
+        fprintf(stderr, "usage: kernel_variants nvidia|nvidia-cl|amd|amd-mfma|amd-wmma|intel|"
+                        "intel-8|intel-16 [MOST]\n");
         return 2;
     }
     variants v = {0};

@@ -11,9 +11,23 @@
 static const uint64_t batches[] = {1, 32, 256};
 #define BATCHES (sizeof batches / sizeof batches[0])
 
+#define AMD                                                                                        \
+    {                                                                                              \
+        .language = "cl", .vendor = "Advanced Micro Devices, Inc.", .type = LAP_DEVICE_GPU,        \
+        .units = 104, .local_bytes = 65536, .max_group_size = 256,                                 \
+        .max_group_dim = {1024, 1024, 1024}, .simd_width = 64                                      \
+    }
+#define INTEL                                                                                      \
+    {                                                                                              \
+        .language = "cl", .vendor = "Intel(R) Corporation", .type = LAP_DEVICE_GPU, .units = 512,  \
+        .local_bytes = 65536, .max_group_size = 1024, .max_group_dim = {1024, 1024, 1024},         \
+        .simd_width = 8                                                                            \
+    }
+
 static const struct {
     const char *name;
     lap_device_info info;
+    int form; /* of conv_matrix's instructions; 0: none */
 } devices[] = {
     {"nvidia",
      {.language = "cu",
@@ -25,7 +39,8 @@ static const struct {
       .max_group_size = 1024,
       .max_group_dim = {1024, 1024, 64},
       .simd_width = 32,
-      .cc_major = 9}},
+      .cc_major = 9},
+     0},
     {"nvidia-cl",
      {.language = "cl",
       .vendor = "NVIDIA Corporation",
@@ -36,31 +51,30 @@ static const struct {
       .max_group_size = 1024,
       .max_group_dim = {1024, 1024, 64},
       .simd_width = 32,
-      .cc_major = 9}},
-    {"amd",
-     {.language = "cl",
-      .vendor = "Advanced Micro Devices, Inc.",
-      .type = LAP_DEVICE_GPU,
-      .units = 104,
-      .local_bytes = 65536,
-      .max_group_size = 256,
-      .max_group_dim = {1024, 1024, 1024},
-      .simd_width = 64}},
-    {"intel",
-     {.language = "cl",
-      .vendor = "Intel(R) Corporation",
-      .type = LAP_DEVICE_GPU,
-      .units = 512,
-      .local_bytes = 65536,
-      .max_group_size = 1024,
-      .max_group_dim = {1024, 1024, 1024},
-      .simd_width = 8}},
+      .cc_major = 9},
+     0},
+    {"amd", AMD, 0},
+    {"intel", INTEL, 0},
+    {"amd-mfma", AMD, 1},
+    {"amd-wmma", AMD, 2},
+    {"intel-8", INTEL, 3},
+    {"intel-16", INTEL, 4},
 };
 
 const lap_device_info *variants_device(const char *name) {
     for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
         if (strcmp(devices[i].name, name) == 0) return &devices[i].info;
     return NULL;
+}
+
+/* All that test kernels could find there. */
+static unsigned features_of(const lap_device_info *gpu) {
+    if (gpu->cc_major) return ~0u;
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
+        if (gpu == &devices[i].info && devices[i].form)
+            return LAP_FEATURE_MATRIX(devices[i].form, LAP_FP16) |
+                   LAP_FEATURE_MATRIX(devices[i].form, LAP_BF16);
+    return 0;
 }
 
 static lap_device_info cpu_like(const lap_device_info *gpu) {
@@ -119,7 +133,7 @@ static bool accepted(const lap_kernel_row *row, const lap_net *net, int index,
                         .partner = partner,
                         .device = both[i],
                         .precision = precision,
-                        .features = gpu->cc_major ? ~0u : 0,
+                        .features = features_of(gpu),
                         .n = n};
         if (!lap_kernel_can_run(row, c, true)) continue;
         row->defaults(c, &c->params);

@@ -20,8 +20,9 @@ typedef struct variants {
     size_t count, room;
 } variants;
 
-/* Kinds of devices: "nvidia" (language cu), "nvidia-cl", "amd", "intel" (language cl). Rows that
- * refuse the GPU are given a CPU. NULL for an unknown name. */
+/* Kinds of devices: "nvidia" (language cu), "nvidia-cl", "amd", "intel" (language cl), and those
+ * two with matrix instructions: "amd-mfma", "amd-wmma", "intel-8", "intel-16". Rows that refuse the
+ * GPU are given a CPU. NULL for an unknown name. */
 const lap_device_info *variants_device(const char *name);
 
 /* Distinct builds of all rows' default parameters over ResNet-18 at 224x224 and batches 1, 32, 256.
