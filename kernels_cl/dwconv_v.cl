@@ -5,7 +5,9 @@
  * row of the window it loads the input pixels under all of them once, so a loaded vector serves up to S
  * products. Taps outside the image are skipped by whole rows; at the left and right edge columns outside
  * are taken as zero. Weights are [R][S][CS]. Padding channels are written as zero: their weights and
- * biases are. V divides CS. With POOLED a work-item, which has all of its channels' pixels, sums them. */
+ * biases are. V divides CS. With POOLED a work-item, which has all of its channels' pixels, sums them.
+ * Every other vector of channels is done from the last row on: two cores that write into neighbouring
+ * lines of the cache at the same time, which are fetched in pairs, wait for each other. */
 #ifndef C
 #define C 5 /* input channels */
 #endif
@@ -99,8 +101,10 @@ dwconv_v(__global const float *in, __global const float *weights, __global const
 #if POOLED
         vec sum = (vec)(0.0f);
 #endif
-        for (int p = p0; p < min(p0 + ROWS, P); p++)
+        const int rows = min(ROWS, P - p0);
+        for (int row = 0; row < rows; row++)
             for (int q = 0; q < Q; q += PIXELS) {
+                const int p = p0 + (c / V % 2 ? rows - 1 - row : row);
                 vec acc[PIXELS];
 #pragma unroll
                 for (int j = 0; j < PIXELS; j++)

@@ -95,8 +95,11 @@ static uint64_t fused_bytes(const lap_case_run *run, int step) {
     else
         between = lap_tensor_logical(&op->out);
     unsigned bytes = element_bytes(run), times = fusion == LAP_FUSE_POOL ? 1 : 2;
-    return lap_op_bytes(op, n, bytes) + lap_op_bytes(partner, n, bytes) -
-           times * bytes * n * between;
+    uint64_t all =
+        lap_op_bytes(op, n, bytes) + lap_op_bytes(partner, n, bytes) - times * bytes * n * between;
+    const lap_op *means = lap_plan_means(run->plan, step);
+    if (means && means != partner) all += bytes * n * lap_tensor_logical(&means->out);
+    return all;
 }
 
 static lap_status add_layer(const passes *p, int step, lap_error *err) {
@@ -109,6 +112,11 @@ static lap_status add_layer(const passes *p, int step, lap_error *err) {
         layer.macs += lap_op_macs(partner);
         layer.flops += lap_op_flops(partner);
         layer.bytes = fused_bytes(run, step);
+    }
+    const lap_op *means = lap_plan_means(run->plan, step);
+    if (means && means != partner) {
+        layer.macs += lap_op_macs(means);
+        layer.flops += lap_op_flops(means);
     }
     snprintf(layer.name, sizeof layer.name, "%.99s", lap_plan_step_name(run->plan, step));
     snprintf(layer.kind, sizeof layer.kind, "%s", lap_op_kind_name(op->kind));

@@ -14,7 +14,7 @@
 /* What one step reads and writes. The second input is the residual or SCALE's factors, or the input
  * of a fused downsample convolution; the third is what else a pair reads. */
 typedef struct step_io {
-    const lap_op *op, *partner;
+    const lap_op *op, *partner, *means;
     lap_fusion fusion;
     const char *name, *kernel;
     /* Tensors; -1 where there is none. `extra` is a second output. */
@@ -36,6 +36,7 @@ static step_io describe(const lap_plan *plan, int step, const lap_weights *weigh
                         lap_precision precision) {
     step_io io = {.op = lap_plan_op(plan, step),
                   .partner = lap_plan_partner(plan, step),
+                  .means = lap_plan_means(plan, step),
                   .fusion = lap_plan_fusion(plan, step),
                   .name = lap_plan_step_name(plan, step),
                   .kernel = lap_plan_row(plan, step)->id,
@@ -43,7 +44,7 @@ static step_io describe(const lap_plan *plan, int step, const lap_weights *weigh
                   .precision = precision,
                   .error_factor = lap_plan_row(plan, step)->error_factor,
                   .logits = step == lap_plan_step_count(plan) - 1};
-    bool scaled = io.fusion == LAP_FUSE_SCALE, pooled = io.fusion == LAP_FUSE_POOL;
+    bool scaled = io.fusion == LAP_FUSE_SCALE;
     const lap_op *scale = scaled ? io.partner : io.op;
     io.in = scale->input;
     io.in_shape = scale->in;
@@ -54,8 +55,8 @@ static step_io describe(const lap_plan *plan, int step, const lap_weights *weigh
     if (io.op->kind == LAP_OP_SCALE) io.second_shape = io.third_shape;
     if (scaled) io.third = io.partner->residual;
     io.out_shape = lap_fusion_partner_writes(io.fusion) ? io.partner->out : io.op->out;
-    io.extra = pooled ? io.partner->output : -1;
-    io.extra_shape = pooled ? io.partner->out : io.op->out;
+    io.extra = io.means ? io.means->output : -1;
+    io.extra_shape = io.means ? io.means->out : io.op->out;
     io.w = &weights->ops[lap_plan_op_index(plan, io.op)];
     if (io.partner) io.partner_w = &weights->ops[lap_plan_op_index(plan, io.partner)];
     return io;
@@ -142,6 +143,13 @@ static lap_status reference(const step_io *io, int n, const arrays *a, lap_error
         LAP_TRY(lap_ref_op(io->partner, n, a->in64, a->third64, NULL, a->middle, NULL, err));
         return lap_ref_op(io->op, n, a->middle, io->second >= 0 ? a->second64 : NULL, io->w,
                           a->want, a->bound, err);
+    case LAP_FUSE_EXPAND:
+        LAP_TRY(lap_ref_op(io->op, n, a->in64, NULL, io->w, a->middle, a->middle_bound, err));
+        LAP_TRY(lap_ref_op(io->partner, n, a->middle_bound, NULL, io->partner_w, a->want, a->bound,
+                           err));
+        LAP_TRY(lap_ref_op(io->means, n, a->bound, NULL, NULL, a->extra_bound, NULL, err));
+        LAP_TRY(lap_ref_op(io->partner, n, a->middle, NULL, io->partner_w, a->want, NULL, err));
+        return lap_ref_op(io->means, n, a->want, NULL, NULL, a->extra_want, NULL, err);
     case LAP_FUSE_EXCITE:
     case LAP_FUSE_FC:
         LAP_TRY(lap_ref_op(io->op, n, a->in64, NULL, io->w->w ? io->w : NULL, a->middle,
@@ -326,7 +334,8 @@ static double op_sum_length(const lap_op *op) {
 
 /* The longest sum behind one output element. */
 static double sum_length(const step_io *io) {
-    return op_sum_length(io->op) + (io->partner ? op_sum_length(io->partner) : 0);
+    double length = op_sum_length(io->op) + (io->partner ? op_sum_length(io->partner) : 0);
+    return length + (io->means && io->means != io->partner ? op_sum_length(io->means) : 0);
 }
 
 /* Unit roundoff times what the errors of the step's sums may add up to. Wide operands: errors of
@@ -397,7 +406,7 @@ static lap_status exact_step(lap_plan *plan, int step, uint64_t n, const step_io
     for (size_t i = 0; i < out; i++)
         a->want[i] = stored_value(io, a->want[i]);
     lap_mismatch m;
-    if (io->fusion == LAP_FUSE_EXCITE)
+    if (lap_fusion_two_layers(io->fusion))
         m = lap_compare_bound(a->out, a->want, a->bound, bound_factor(io), out);
     else if (io->op->act > LAP_ACT_RELU)
         m = compare_activated(io, a, out);

@@ -39,14 +39,14 @@ typedef struct lap_params {
 typedef enum lap_role {
     LAP_ROLE_IN = 0,   /* const T *  input tensor */
     LAP_ROLE_OUT,      /* T *        output tensor */
-    LAP_ROLE_OUT2,     /* T *        the partner's output beside op's (LAP_FUSE_POOL) */
+    LAP_ROLE_OUT2,     /* T *        means beside the output (LAP_FUSE_POOL, LAP_FUSE_EXPAND) */
     LAP_ROLE_RESIDUAL, /* const T *  residual tensor, null if the op has none */
     LAP_ROLE_IN2, /* const T *  the partner's input (LAP_FUSE_DOWNSAMPLE); SCALE's factors, alone
                      and with LAP_FUSE_SCALE */
     LAP_ROLE_WEIGHTS, /* const T *  packed weights */
     LAP_ROLE_BIAS,    /* const float *, padded with zeros to the output's cs; the sum of both with
                          LAP_FUSE_DOWNSAMPLE, the layer's with LAP_FUSE_FC, op's and then the
-                         partner's with LAP_FUSE_EXCITE */
+                         partner's with LAP_FUSE_EXCITE and LAP_FUSE_EXPAND */
     LAP_ROLE_SCRATCH, /* float *    scratch memory of this op */
     LAP_ROLE_N,       /* int        images in the batch */
     LAP_ROLE_FLAGS,   /* int        LAP_FLAG_* */
@@ -76,11 +76,15 @@ typedef enum lap_fusion {
     LAP_FUSE_EXCITE,     /* op: 1x1 convolution on a single pixel; partner: another one behind it */
     LAP_FUSE_SCALE,      /* op: 1x1 convolution; partner: the SCALE that makes its input, whose own
                             input is LAP_ROLE_IN and whose factors are LAP_ROLE_IN2 */
+    LAP_FUSE_EXPAND, /* op: 1x1 convolution; partner: the depthwise one behind it, whose output is
+                        written, and the means of its channels beside it */
     LAP_FUSE_COUNT
 } lap_fusion;
 
 /* The op whose output a step writes in the end: the partner, where it comes behind op. */
 bool lap_fusion_partner_writes(lap_fusion fusion);
+/* Both have weights and the partner comes behind op: the biases are op's, then the partner's. */
+bool lap_fusion_two_layers(lap_fusion fusion);
 /* The partner comes before op in the network. */
 bool lap_fusion_partner_first(lap_fusion fusion);
 
@@ -199,6 +203,7 @@ bool lap_kernel_source_at(size_t index, const char **language, const char **stem
  *   K KS                                        of the layer (LAP_FUSE_FC)
  *   K2 KS2 ACT2   the partner's output and activation (LAP_FUSE_EXCITE)
  *   SCALED        1 with LAP_FUSE_SCALE
+ *   P2 Q2 R2 S2 STRIDE2 PAD2 ACT2   the partner's output, window and activation (LAP_FUSE_EXPAND)
  *   ACT           op's activation where it is SiLU or sigmoid (the lap_activation value)
  *
  * Then the row's parameters by name, then PRECISION (the lap_precision value; fp32 where a row of

@@ -27,6 +27,8 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_conv_matrix,
     &lap_row_stem_g,
     &lap_row_excite_g,
+    &lap_row_excite_v,
+    &lap_row_conv_dw_v,
     &lap_row_conv_winograd_g,
     &lap_row_conv_winograd_down_g,
     &lap_row_conv_igemm_ds,
@@ -82,7 +84,11 @@ const lap_kernel_row *lap_kernel_find(const char *id) {
 }
 
 bool lap_fusion_partner_writes(lap_fusion fusion) {
-    return fusion == LAP_FUSE_MAXPOOL || fusion == LAP_FUSE_FC || fusion == LAP_FUSE_EXCITE;
+    return fusion == LAP_FUSE_MAXPOOL || fusion == LAP_FUSE_FC || lap_fusion_two_layers(fusion);
+}
+
+bool lap_fusion_two_layers(lap_fusion fusion) {
+    return fusion == LAP_FUSE_EXCITE || fusion == LAP_FUSE_EXPAND;
 }
 
 bool lap_fusion_partner_first(lap_fusion fusion) {
@@ -143,6 +149,15 @@ static size_t add_partner(lap_define *out, size_t n, const lap_case *c) {
         break;
     case LAP_FUSE_SCALE:
         n = add(out, n, "SCALED", 1);
+        break;
+    case LAP_FUSE_EXPAND:
+        n = add(out, n, "P2", p->out.h);
+        n = add(out, n, "Q2", p->out.w);
+        n = add(out, n, "R2", p->r);
+        n = add(out, n, "S2", p->s);
+        n = add(out, n, "STRIDE2", p->stride);
+        n = add(out, n, "PAD2", p->pad);
+        n = add(out, n, "ACT2", p->act);
         break;
     case LAP_FUSE_MAXPOOL:
         n = add(out, n, "POOL_P", p->out.h);

@@ -21,6 +21,7 @@ extern const lap_kernel_row lap_row_conv_direct_v, lap_row_conv_direct_scale_v,
     lap_row_conv_direct_down_v, lap_row_conv_direct_pool_v, lap_row_maxpool_v, lap_row_avgpool_v;
 
 /* rows_depthwise.c: depthwise convolution for CPUs (OpenCL). */
+extern const lap_kernel_row lap_row_conv_dw_v, lap_row_excite_v;
 extern const lap_kernel_row lap_row_dwconv_v, lap_row_dwconv_pool_v;
 
 /* rows_excite.c: depthwise, squeeze and excitation, few input channels; GPUs, both languages. */

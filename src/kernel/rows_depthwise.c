@@ -1,4 +1,5 @@
-/* Depthwise convolution for CPUs: explicit vectors over channels. OpenCL only. */
+/* Depthwise convolution for CPUs, alone and with the 1x1 convolution before it: explicit vectors
+ * over channels. OpenCL only. */
 #include "kernel/rows.h"
 
 #include <string.h>
@@ -90,4 +91,99 @@ const lap_kernel_row lap_row_dwconv_pool_v = {
     .accepts = pooled_accepts,
     .pack_fused = pooled_pack,
     CPU_COMMON,
+};
+
+/* ---- with the 1x1 convolution before it ------------------------------------------------------ */
+
+enum { EX_V, EX_PIXELS, EX_PIXELS2, EX_TUNABLES };
+
+#define MOST_KEPT_FLOATS (1 << 15) /* rows between the two: a part of a second level cache */
+
+/* As many floats as the kernel's array has. */
+static uint64_t kept_floats(const lap_case *c) {
+    const int *v = c->params.value;
+    const lap_op *op = c->op, *dw = c->partner;
+    int line = (dw->out.w - 1) * dw->stride + dw->s;
+    if (line < op->out.w + dw->pad) line = op->out.w + dw->pad;
+    return (uint64_t)(dw->r * line + v[EX_PIXELS2] * dw->stride) * (uint64_t)v[EX_V];
+}
+
+/* As few parts of a row as the limit allows, of about the same size. */
+static int part_of(int width, int limit) {
+    int parts = (width + limit - 1) / limit;
+    return (width + parts - 1) / parts;
+}
+
+static void expand_defaults(const lap_case *c, lap_params *params) {
+    memset(params, 0, sizeof *params);
+    int v = lap_row_vector_width(c->device), wide = v == 16;
+    while (v > 4 && c->partner->out.cs % v)
+        v /= 2;
+    params->value[EX_V] = v;
+    params->value[EX_PIXELS] = part_of(c->op->out.w, wide ? 16 : 8);
+    params->value[EX_PIXELS2] = part_of(c->partner->out.w, wide ? 8 : 4);
+}
+
+static bool expand_valid(const lap_case *c) {
+    const int *v = c->params.value;
+    return (v[EX_V] == 4 || v[EX_V] == 8 || v[EX_V] == 16) && c->partner->out.cs % v[EX_V] == 0 &&
+           v[EX_PIXELS] >= 1 && v[EX_PIXELS] <= 28 && v[EX_PIXELS2] >= 1 && v[EX_PIXELS2] <= 16 &&
+           kept_floats(c) <= MOST_KEPT_FLOATS;
+}
+
+/* As pooled_accepts: a work-item has whole images. */
+static bool expand_accepts(const lap_case *c) {
+    const lap_op *op = c->op, *dw = c->partner;
+    if (c->device->type != LAP_DEVICE_CPU || op->act > LAP_ACT_SILU || dw->act > LAP_ACT_SILU)
+        return false;
+    if (op->out.cs != dw->out.cs || dw->s > 16 || dw->r > 16) return false;
+    lap_case trial = *c;
+    expand_defaults(c, &trial.params);
+    uint64_t items = c->n * (uint64_t)(dw->out.cs / trial.params.value[EX_V]);
+    uint64_t units = c->device->units ? c->device->units : 1;
+    return expand_valid(&trial) && lap_row_ceil_div(items, units) * units * 7 <= items * 8;
+}
+
+static bool expand_grid(const lap_case *c, lap_grid *grid) {
+    return lap_row_grid_linear(c, (uint64_t)(c->partner->out.cs / c->params.value[EX_V]), 1, grid);
+}
+
+static size_t expand_first_floats(const lap_case *c) {
+    return (size_t)c->op->out.cs * (size_t)c->op->in.c;
+}
+
+static size_t expand_packed_bytes(const lap_case *c) {
+    size_t taps = (size_t)c->partner->r * (size_t)c->partner->s;
+    return (expand_first_floats(c) + taps * (size_t)c->partner->out.cs) * sizeof(float);
+}
+
+static void expand_pack(const lap_case *c, const lap_op_weights *weights,
+                        const lap_op_weights *partner, void *out) {
+    lap_case second = *c;
+    second.op = c->partner;
+    lap_pack_blocked(c->op, weights, c->params.value[EX_V], out);
+    lap_pack_rsc(&second, partner, (float *)out + expand_first_floats(c));
+}
+
+const lap_kernel_row lap_row_conv_dw_v = {
+    .id = "conv_dw_v",
+    .about = "1x1 and depthwise convolution, explicit vectors, rows between them kept in cache",
+    .kind = LAP_OP_CONV,
+    .fusion = LAP_FUSE_EXPAND,
+    .precisions = LAP_ROW_FP32,
+    .only = "cl",
+    .smooth = true,
+    .tunables = {[EX_V] = {"V", 3, {4, 8, 16}},
+                 [EX_PIXELS] = {"PIXELS", 6, {4, 7, 8, 14, 16, 28}},
+                 [EX_PIXELS2] = {"PIXELS2", 4, {4, 7, 8, 14}}},
+    .tunable_count = EX_TUNABLES,
+    .stages = {LAP_ROW_STAGE_KERNEL("conv_dw_v", expand_grid, 7, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,
+                                    LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_OUT2, LAP_ROLE_N,
+                                    LAP_ROLE_FLAGS)},
+    .stage_count = 1,
+    .accepts = expand_accepts,
+    .defaults = expand_defaults,
+    .valid = expand_valid,
+    .packed_bytes = expand_packed_bytes,
+    .pack_fused = expand_pack,
 };

@@ -33,8 +33,7 @@ static bool is_pointwise(const lap_op *op) {
     return op->kind == LAP_OP_CONV && op->r == 1 && op->s == 1 && op->stride == 1 && op->pad == 0;
 }
 
-/* A pool over all of the depthwise convolution's output; others may read that too. */
-static const lap_op *pool_of(const lap_net *net, const lap_op *op) {
+const lap_op *plan_means(const lap_net *net, const lap_op *op) {
     if (op->kind != LAP_OP_DWCONV) return NULL;
     for (int i = 0; i < net->op_count; i++)
         if (net->ops[i].kind == LAP_OP_AVGPOOL && net->ops[i].input == op->output)
@@ -61,7 +60,7 @@ const lap_op *plan_partner(const lap_net *net, int index, lap_fusion *fusion) {
     *fusion = LAP_FUSE_DOWNSAMPLE;
     if ((partner = downsample_of(net, op))) return partner;
     *fusion = LAP_FUSE_POOL;
-    if ((partner = pool_of(net, op))) return partner;
+    if ((partner = plan_means(net, op))) return partner;
     const lap_op *next = only_reader(net, op->output);
     if (next && next->input == op->output) {
         *fusion = LAP_FUSE_MAXPOOL;
@@ -70,6 +69,8 @@ const lap_op *plan_partner(const lap_net *net, int index, lap_fusion *fusion) {
         if (op->kind == LAP_OP_AVGPOOL && next->kind == LAP_OP_FC) return next;
         *fusion = LAP_FUSE_EXCITE;
         if (is_excitation(op, next)) return next;
+        *fusion = LAP_FUSE_EXPAND;
+        if (is_pointwise(op) && op->residual < 0 && plan_means(net, next)) return next;
     }
     *fusion = LAP_FUSE_NONE;
     return NULL;

@@ -51,6 +51,7 @@ typedef struct plan_launch {
 typedef struct plan_step {
     const lap_op *op;
     const lap_op *partner; /* NULL without fusion */
+    const lap_op *means;   /* the average pool whose output is written beside; NULL without */
     int output;            /* tensor */
     char name[100];
     const lap_kernel_row *row;
@@ -116,6 +117,11 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
 
 /* fuse.c: the op that could be computed together with op index, and how; NULL if there is none. */
 const lap_op *plan_partner(const lap_net *net, int index, lap_fusion *fusion);
+
+/* A pool over all of a depthwise convolution's output, which others may read too; NULL if there is
+ * none.
+ */
+const lap_op *plan_means(const lap_net *net, const lap_op *op);
 
 /* The tensor that LAP_ROLE_IN stands for, and the one that LAP_ROLE_IN2 does (-1: none). */
 int plan_step_input(const plan_step *step);

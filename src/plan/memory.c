@@ -81,8 +81,7 @@ lap_status plan_memory_layout(lap_plan *plan, lap_error *err) {
     busy_until[plan->slot_of[0]] = last_use(plan, 0);
     for (int i = 0; i < plan->step_count; i++) {
         const plan_step *step = &plan->steps[i];
-        int written[] = {step->output,
-                         step->c.fusion == LAP_FUSE_POOL ? step->partner->output : -1};
+        int written[] = {step->output, step->means ? step->means->output : -1};
         for (int w = 0; w < 2 && written[w] >= 0; w++) {
             int t = written[w];
             int slot = take_slot(plan, busy_until, i, plan_tensor_bytes(plan, t));

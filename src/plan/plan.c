@@ -39,6 +39,8 @@ static lap_status try_fused(lap_plan *plan, int index, const bool *absorbed, pla
     lap_status status = plan_choose(plan, step, fusion, err);
     if (status == LAP_OK) {
         name_step(step, fusion);
+        if (fusion == LAP_FUSE_POOL) step->means = step->partner;
+        if (fusion == LAP_FUSE_EXPAND) step->means = plan_means(plan->net, step->partner);
         *done = true;
         return LAP_OK;
     }
@@ -60,6 +62,7 @@ static lap_status choose_all(lap_plan *plan, bool *absorbed, lap_progress progre
         if (absorbed[i]) continue;
         LAP_TRY(try_fused(plan, i, absorbed, &steps[i], &done, err));
         if (done) absorbed[lap_plan_op_index(plan, steps[i].partner)] = true;
+        if (done && steps[i].means) absorbed[lap_plan_op_index(plan, steps[i].means)] = true;
     }
     for (int i = 0; i < net->op_count; i++) {
         if (progress) progress(context, net->ops[i].name, total + (size_t)i, 2 * total);
@@ -157,7 +160,7 @@ static lap_status upload(lap_plan *plan, const plan_step *step, plan_buffer *to,
 static void fill_bias(const plan_step *step, const lap_op_weights *w, const lap_op_weights *partner,
                       float *bias) {
     const lap_op_weights *first = step->c.fusion == LAP_FUSE_FC ? partner : w;
-    for (size_t i = 0; step->c.fusion == LAP_FUSE_EXCITE && i < partner->k; i++)
+    for (size_t i = 0; lap_fusion_two_layers(step->c.fusion) && i < partner->k; i++)
         bias[(size_t)step->op->out.cs + i] = partner->bias[i];
     for (size_t i = 0; i < first->k; i++) {
         double sum = (double)first->bias[i];
@@ -168,7 +171,7 @@ static void fill_bias(const plan_step *step, const lap_op_weights *w, const lap_
 
 int plan_bias_stride(const plan_step *step) {
     if (step->c.fusion == LAP_FUSE_FC) return step->partner->out.cs;
-    return step->op->out.cs + (step->c.fusion == LAP_FUSE_EXCITE ? step->partner->out.cs : 0);
+    return step->op->out.cs + (lap_fusion_two_layers(step->c.fusion) ? step->partner->out.cs : 0);
 }
 
 static lap_status upload_step(lap_plan *plan, plan_step *step, const lap_weights *weights,
@@ -222,7 +225,7 @@ static lap_buffer *role_buffer(const lap_plan *plan, const plan_step *step, lap_
     case LAP_ROLE_OUT:
         return tensor_buffer(plan, step->output);
     case LAP_ROLE_OUT2:
-        return step->partner ? tensor_buffer(plan, step->partner->output) : NULL;
+        return step->means ? tensor_buffer(plan, step->means->output) : NULL;
     case LAP_ROLE_RESIDUAL:
         if (step->c.fusion == LAP_FUSE_DOWNSAMPLE) return NULL;
         return tensor_buffer(plan, step->op->residual);
@@ -426,6 +429,10 @@ lap_fusion lap_plan_fusion(const lap_plan *plan, int step) {
 
 const lap_op *lap_plan_partner(const lap_plan *plan, int step) {
     return plan->steps[step].partner;
+}
+
+const lap_op *lap_plan_means(const lap_plan *plan, int step) {
+    return plan->steps[step].means;
 }
 
 int lap_plan_op_index(const lap_plan *plan, const lap_op *op) {

@@ -104,6 +104,10 @@ bool lap_plan_interrupted(const lap_plan *plan);
 const lap_op *lap_plan_op(const lap_plan *plan, int step);
 lap_fusion lap_plan_fusion(const lap_plan *plan, int step);
 const lap_op *lap_plan_partner(const lap_plan *plan, int step); /* NULL without fusion */
+/* The average pool whose output the step writes beside its own: the partner or a third op; NULL
+ * without.
+ */
+const lap_op *lap_plan_means(const lap_plan *plan, int step);
 /* Index of an op of the plan's network. */
 int lap_plan_op_index(const lap_plan *plan, const lap_op *op);
 /* The tensor a step writes. */

@@ -40,7 +40,7 @@ static void add_op(lap_text *text, const lap_op *op) {
 
 void lap_tune_signature(const lap_case *c, char *buffer, size_t size) {
     static const char *const joins[LAP_FUSE_COUNT] = {"",      " then ", " plus ", " then ",
-                                                      " and ", " then ", " of "};
+                                                      " and ", " then ", " of ",   " then "};
     lap_text text = {0};
     add_op(&text, c->op);
     if (c->op->residual >= 0 && c->op->kind != LAP_OP_SCALE && c->fusion != LAP_FUSE_DOWNSAMPLE)

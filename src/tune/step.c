@@ -116,6 +116,9 @@ static lap_status add_step(const lap_net *net, const lap_step_ref *ref, lap_net 
     *out = add(to, op, 0, -1);
     if (lap_fusion_partner_writes(ref->fusion) || ref->fusion == LAP_FUSE_POOL)
         *out = add(to, &net->ops[ref->partner], *out, -1);
+    /* Its means: as the network has them, a pool over all of it. */
+    if (ref->fusion == LAP_FUSE_EXPAND) add_tail(to, *out);
+    if (ref->fusion == LAP_FUSE_EXPAND) *out = to->op_count;
     return LAP_OK;
 }
 

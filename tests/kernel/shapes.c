@@ -69,13 +69,19 @@ const shape shapes[] = {
     {LAP_OP_CONV, 1, 12, 3, 56, 46, 1, 1, 1, 0, SILU, false, ALONE},
     {LAP_OP_CONV, 2, 20, 4, 28, 24, 1, 1, 1, 0, NONE, true, LAP_FUSE_SCALE, 0, 0, 0},
     {LAP_OP_CONV, 1, 8, 5, 9, 27, 1, 1, 1, 0, SIGMOID, false, ALONE},
+    /* expansions; the depthwise window's size, step, border */
+    {LAP_OP_CONV, 2, 12, 9, 13, 48, 1, 1, 1, 0, SILU, false, LAP_FUSE_EXPAND, 3, 1, 1},
+    {LAP_OP_CONV, 1, 10, 14, 11, 60, 1, 1, 1, 0, RELU, false, LAP_FUSE_EXPAND, 5, 2, 2},
+    {LAP_OP_CONV, 3, 16, 7, 7, 64, 1, 1, 1, 0, SILU, false, LAP_FUSE_EXPAND, 5, 1, 2},
+    {LAP_OP_CONV, 2, 5, 3, 6, 10, 1, 1, 1, 0, NONE, false, LAP_FUSE_EXPAND, 3, 2, 0},
+    {LAP_OP_CONV, 1, 8, 1, 1, 16, 1, 1, 1, 0, SILU, false, LAP_FUSE_EXPAND, 3, 3, 3},
     /* images enough for a matrix product */
     {LAP_OP_FC, 33, 36, 1, 1, 70, 1, 1, 1, 0, NONE, false, ALONE},
 };
 const int shape_count = sizeof shapes / sizeof shapes[0];
 
 const int small_shapes[] = {0,  5,  12, 15, 17, 19, 23, 24, 26, 29, 31,
-                            33, 36, 37, 40, 42, 43, 44, 46, 48, 50, 55};
+                            33, 36, 37, 40, 42, 43, 44, 46, 48, 50, 60};
 const int small_shape_count = sizeof small_shapes / sizeof small_shapes[0];
 
 int shape_for(lap_op_kind kind, lap_fusion fusion) {
@@ -95,6 +101,8 @@ int shape_for(lap_op_kind kind, lap_fusion fusion) {
         return 47;
     case LAP_FUSE_SCALE:
         return 50;
+    case LAP_FUSE_EXPAND:
+        return 55;
     case LAP_FUSE_COUNT:
         break;
     }
@@ -156,6 +164,14 @@ lap_op shape_partner(const shape *s, const lap_op *op) {
         p.stride = 1;
         p.in = op->out;
         p.out = (lap_tensor){s->size2, 1, 1, stored};
+        break;
+    case LAP_FUSE_EXPAND:
+        p.kind = LAP_OP_DWCONV;
+        p.act = s->act;
+        p.in = p.out = op->out;
+        p.r = p.s = s->size2;
+        p.out.h = (op->out.h + 2 * p.pad - p.r) / p.stride + 1;
+        p.out.w = (op->out.w + 2 * p.pad - p.s) / p.stride + 1;
         break;
     case LAP_FUSE_SCALE:
         p.kind = LAP_OP_SCALE;

@@ -224,7 +224,7 @@ static void test_hang(void **state) {
     (void)state;
     lap_tune_job job = job_for("hang");
     job.limit_s = 1;
-    job.candidates = 6;
+    job.candidates = 12;
     lap_tuning tuning = tune(&job);
     size_t hung = 0;
     for (size_t i = 0; i < tuning.count; i++) {
