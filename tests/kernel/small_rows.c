@@ -64,6 +64,8 @@ static const shape shapes[] = {
     {LAP_OP_CONV, 1, 3, 9, 7, 32, 3, 3, 2, 1, LAP_ACT_SILU, false, ALONE},
     {LAP_OP_CONV, 3, 20, 1, 1, 6, 1, 1, 1, 0, LAP_ACT_SILU, false, LAP_FUSE_EXCITE, 20},
     {LAP_OP_CONV, 2, 20, 5, 3, 12, 1, 1, 1, 0, NONE, true, LAP_FUSE_SCALE, 0},
+    {LAP_OP_CONV, 2, 6, 5, 9, 20, 1, 1, 1, 0, LAP_ACT_SILU, false, LAP_FUSE_EXPAND, 3},
+    {LAP_OP_CONV, 1, 6, 7, 6, 16, 1, 1, 1, 0, RELU, false, LAP_FUSE_EXPAND, 5},
     /* For matrix instructions. */
     {LAP_OP_CONV, 2, 32, 7, 6, 64, 3, 3, 1, 1, RELU, true, ALONE},
     {LAP_OP_CONV, 3, 64, 9, 9, 72, 3, 3, 2, 1, NONE, false, ALONE},
@@ -125,6 +127,13 @@ static lap_op make_partner(const shape *s, const lap_op *op) {
     } else if (s->fusion == LAP_FUSE_DOWNSAMPLE) {
         p.kind = LAP_OP_CONV;
         p.in = (lap_tensor){s->size2, 2 * op->out.h - 1, 2 * op->out.w, (s->size2 + 3) / 4 * 4};
+    } else if (s->fusion == LAP_FUSE_EXPAND) {
+        p.kind = LAP_OP_DWCONV;
+        p.act = op->act;
+        p.r = p.s = s->size2;
+        p.pad = s->size2 / 2;
+        p.out.h = (op->out.h + 2 * p.pad - p.r) / 2 + 1;
+        p.out.w = (op->out.w + 2 * p.pad - p.s) / 2 + 1;
     } else if (s->fusion == LAP_FUSE_POOL) {
         p.kind = LAP_OP_AVGPOOL;
         p.r = op->out.h, p.s = op->out.w, p.stride = 1;
@@ -249,7 +258,8 @@ static void run_row(rig *r, const lap_kernel_row *row, const lap_case *c) {
         buffers[LAP_ROLE_RESIDUAL] = zeros(r, out);
     if (c->op->kind == LAP_OP_SCALE || c->fusion == LAP_FUSE_SCALE)
         buffers[LAP_ROLE_IN2] = zeros(r, n * (size_t)c->op->in.cs * element);
-    if (c->fusion == LAP_FUSE_POOL) buffers[LAP_ROLE_OUT2] = unwritten(r, means);
+    if (c->fusion == LAP_FUSE_POOL || c->fusion == LAP_FUSE_EXPAND)
+        buffers[LAP_ROLE_OUT2] = unwritten(r, means);
     buffers[LAP_ROLE_WEIGHTS] = packed_weights(r, row, c);
     buffers[LAP_ROLE_BIAS] = zeros(r, (size_t)(c->op->out.cs + to->cs) * sizeof(float));
     if (scratch)
