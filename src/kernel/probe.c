@@ -27,7 +27,11 @@ typedef struct operands {
 } operands;
 
 static size_t operand_bytes(const product *p) {
-    return (size_t)((p->rows + p->columns) * p->row_bytes);
+    return (size_t)(p->rows + p->columns) * (size_t)p->row_bytes;
+}
+
+static size_t result_bytes(const product *p) {
+    return (size_t)p->rows * (size_t)p->columns * sizeof(float);
 }
 
 /* Small integers, exact in every precision, no two rows or columns alike. */
@@ -70,7 +74,7 @@ static lap_status run(const product *p, lap_queue *queue, lap_kernel *kernel, la
                          .local = {p->threads, 1, 1},
                          .args = args,
                          .arg_count = 2};
-    size_t results = (size_t)(p->rows * p->columns) * sizeof(float);
+    size_t results = result_bytes(p);
     fill(p, precision, o);
     LAP_TRY(lap_buffer_write(queue, in, 0, o->bytes, operand_bytes(p), err));
     LAP_TRY(lap_buffer_fill(queue, out, 0, results, 0xFFFFFFFFu, err)); /* NaN */
@@ -89,8 +93,7 @@ static lap_status try_product(const product *p, lap_queue *queue, lap_precision 
     operands *o = malloc(sizeof *o);
     lap_status status = o ? LAP_OK : LAP_FAIL(err, LAP_E_NOMEM, "no memory for a probe's operands");
     if (status == LAP_OK) status = lap_buffer_new(device, operand_bytes(p), &in, err);
-    if (status == LAP_OK)
-        status = lap_buffer_new(device, (size_t)(p->rows * p->columns) * sizeof(float), &out, err);
+    if (status == LAP_OK) status = lap_buffer_new(device, result_bytes(p), &out, err);
     if (status == LAP_OK) status = run(p, queue, kernel, in, out, precision, o, err);
     lap_buffer_free(out);
     lap_buffer_free(in);

@@ -38,7 +38,7 @@ static int chunk_of(const lap_case *c) {
 static wgmma wgmma_of(const lap_case *c) {
     const int *v = c->params.value;
     const lap_op *op = c->op;
-    uint64_t taps = (uint64_t)(op->r * op->s), chunks = (uint64_t)(op->in.cs / chunk_of(c));
+    uint64_t taps = (uint64_t)op->r * (uint64_t)op->s, chunks = (uint64_t)(op->in.cs / chunk_of(c));
     uint64_t tails = is_down(c) ? (uint64_t)(c->partner->in.cs / chunk_of(c)) : 0;
     uint64_t bm = (uint64_t)v[BM], bn = (uint64_t)v[BN];
     wgmma g = {.rows = c->n * (uint64_t)op->out.h * (uint64_t)op->out.w};
@@ -124,8 +124,9 @@ static double wgmma_clocks(const lap_case *c, double rate) {
     if (!v[HALO]) rate *= v[BN] == 256 ? 0.9 : 0.75;
     uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     uint64_t busiest = lap_row_ceil_div(g.tiles, units), resident = resident_groups(c, &g);
+    uint64_t whole = busiest / resident;
     double rest = (double)(busiest % resident) / (double)resident;
-    double rounds = (double)(busiest / resident) + (rest > 0 ? 0.4 + 0.6 * rest : 0);
+    double rounds = (double)whole + (rest > 0 ? 0.4 + 0.6 * rest : 0);
     return rounds * (double)resident * (area * depth / rate + results + CLOCKS_OF_GROUP);
 }
 
