@@ -41,6 +41,17 @@ matrix_declarations() {
   done
 }
 
+# A kernel with its own parts in the place of their #include lines, as the program embeds it: ocloc
+# looks in no folder.
+whole() {
+  awk -v folder="$kernels" '
+    /^#include "/ { split($0, part, "\""); file = folder "/" part[2]
+      while ((got = (getline line < file)) > 0) print line
+      if (got < 0) { print "no " file > "/dev/stderr"; exit 1 }
+      close(file); next }
+    { print }' "$kernels/$1.cl"
+}
+
 # One build; prints the compiler's output only when it fails.
 one() {
   local stem=$1 options=$2 id=$3 arch log="$scratch/$3.log" file="$kernels/$1.cl" level=-O2
@@ -54,10 +65,10 @@ one() {
       *" -DFORM=3 "*) devices=dg2 ;;
       *" -DFORM=4 "*) devices=pvc ;;
     esac
-    if [ "$target" = intel ]; then
-      file="$scratch/$id.cl"
-      { matrix_declarations; cat "$kernels/$stem.cl"; } >"$file"
-    fi
+  fi
+  if [ "$target" = intel ]; then
+    file="$scratch/$id.cl"
+    { [ "$stem" != conv_matrix ] || matrix_declarations; whole "$stem"; } >"$file" || return 1
   fi
   local -a words
   read -ra words <<<"$options"
