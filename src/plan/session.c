@@ -48,7 +48,6 @@ static lap_status probe_local(lap_session *session, lap_error *err) {
     const lap_device_info *info = lap_device_get_info(session->device);
     bool declared = strcmp(info->language, "cl") == 0; /* CUDA asks for it, and it is documented */
     if (session->probed & LAP_FEATURE_LARGE_LOCAL || !declared) return LAP_OK;
-    if (info->local_optin_bytes <= info->local_bytes) return LAP_OK;
     lap_error detail = {0};
     lap_status status = lap_probe_local(session->queue, &detail);
     if (status == LAP_OK)
@@ -81,17 +80,15 @@ lap_status lap_session_probe(lap_session *session, lap_precision precision, lap_
     lap_error detail = {0};
     lap_status status = lap_probe_mma(session->queue, made_of, &detail);
     bool lacks = status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED || status == LAP_E_VERIFY;
-    if (status != LAP_OK && !lacks) {
-        if (err) *err = detail;
-        return status;
-    }
-    if (status == LAP_OK) LAP_TRY(probe_local(session, err));
-    if (status == LAP_OK) LAP_TRY(probe_wgmma(session, precision, err));
-    session->probed |= bit;
-    if (status == LAP_OK)
+    if (status != LAP_OK && !lacks) return pass_on(&detail, err);
+    if (status == LAP_OK) {
+        LAP_TRY(probe_local(session, err));
+        LAP_TRY(probe_wgmma(session, precision, err));
         session->features |= LAP_FEATURE_MMA(precision);
-    else
+    } else {
         lap_error_text(&detail, session->lacking[precision], sizeof session->lacking[precision]);
+    }
+    session->probed |= bit;
     return LAP_OK;
 }
 
