@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define MARK "//@"
+
 bool lap_cl_target_of(const char *source, char target[LAP_CL_TARGET_ROOM]) {
     const char *at = strstr(source, "\"" MARK "sm_");
     if (!at) return false;

@@ -91,6 +91,11 @@ int lap_row_vector_width(const lap_device_info *device);
 bool lap_row_is_gpu(const lap_device_info *device);
 bool lap_row_group_fits(const lap_device_info *device, uint64_t threads, uint64_t local_bytes);
 bool lap_row_small_registers(const lap_device_info *device);
+/* Is the kernel language CUDA's, which takes local memory as an argument of the launch? */
+bool lap_row_in_cuda(const lap_case *c);
+/* A convolution that keeps the image's size: the taps of a tile are shifts of one line of pixels,
+ * few enough for the bits of a word. */
+bool lap_row_can_halo(const lap_op *op);
 
 /* Matrix instructions of any kind that convolutions of the precision could run on; 0 where other
  * precisions have kernels of their own (rows_matrix.c). */
@@ -100,6 +105,10 @@ bool lap_row_matrix_vendor(const lap_device_info *device, int form);
 
 /* Multiprocessors guessed when the API does not tell. */
 #define LAP_ROW_UNITS_UNKNOWN 32
+/* Local memory of a multiprocessor of NVIDIA's large GPUs, and what each group on it takes besides
+ * its own. */
+#define LAP_ROW_UNIT_LOCAL 233472
+#define LAP_ROW_GROUP_EXTRA 1024
 
 /* Local memory that a group of a tensor-core kernel may have (rows_mma.c). */
 uint64_t lap_row_local_limit(const lap_case *c);

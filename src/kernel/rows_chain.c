@@ -19,14 +19,10 @@
 
 enum { KIND_STEM = LAP_CHAIN_CONV_KINDS, KIND_POOL_FC };
 
-static bool in_cuda(const lap_case *c) {
-    return strcmp(c->device->language, "cu") == 0;
-}
-
 /* In OpenCL what every NVIDIA compiler gives: more has not been measured. */
 int lap_chain_local(const lap_case *c) {
-    uint64_t limit = in_cuda(c) ? c->device->local_optin_bytes : c->device->local_bytes;
-    uint64_t most = in_cuda(c) ? LOCAL : LOCAL_STATIC;
+    uint64_t limit = lap_row_in_cuda(c) ? c->device->local_optin_bytes : c->device->local_bytes;
+    uint64_t most = lap_row_in_cuda(c) ? LOCAL : LOCAL_STATIC;
     return (int)(limit < most ? limit / LINE * LINE : most);
 }
 
@@ -40,7 +36,7 @@ bool lap_chain_device(const lap_case *c) {
 bool lap_chain_grid(const lap_case *c, lap_grid *grid) {
     *grid = (lap_grid){.groups = {c->device->units, 1, 1},
                        .local = {LAP_CHAIN_THREADS, 1, 1},
-                       .dynamic_local_bytes = in_cuda(c) ? (size_t)lap_chain_local(c) : 0};
+                       .dynamic_local_bytes = lap_row_in_cuda(c) ? (size_t)lap_chain_local(c) : 0};
     return c->n > 0 && c->device->units > 0;
 }
 

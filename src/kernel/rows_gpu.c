@@ -155,6 +155,15 @@ bool lap_row_small_registers(const lap_device_info *device) {
     return strstr(device->vendor, "Intel") != NULL;
 }
 
+bool lap_row_in_cuda(const lap_case *c) {
+    return strcmp(c->device->language, "cu") == 0;
+}
+
+bool lap_row_can_halo(const lap_op *op) {
+    return op->kind == LAP_OP_CONV && op->stride == 1 && op->r == op->s &&
+           2 * op->pad == op->r - 1 && op->r * op->s > 1 && op->r * op->s <= 31;
+}
+
 /* The estimate for the parameters in c; 0 when defaults do not take them. */
 static double igemm_estimate(const lap_case *c, const struct tile *tile, bool little) {
     if (!igemm_valid(c) || !split_useful(c)) return 0;

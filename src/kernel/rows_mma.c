@@ -11,13 +11,8 @@
 
 enum { BM, BN, WM, WN, ROWB, STAGES, HALO, SPLITK, MMA_TUNABLES };
 
-#define UNITS_UNKNOWN 32
 #define LOCAL_STATIC 49152 /* what OpenCL kernels may declare, unless more was seen to work */
-#define UNIT_LOCAL                                                                                 \
-    233472 /* local memory of a multiprocessor, when there is more than a group's                  \
-            */
-#define GROUP_LOCAL_EXTRA 1024 /* that each resident group takes besides its own */
-#define FC_MMA_BATCH 16        /* from here on a matrix product beats a product with a vector */
+#define FC_MMA_BATCH 16    /* from here on a matrix product beats a product with a vector */
 
 typedef struct mma {
     uint64_t rows, tiles;
@@ -68,7 +63,7 @@ static bool is_smooth(const lap_case *c) {
 }
 
 static uint64_t units_of(const lap_case *c) {
-    return c->device->units ? c->device->units : UNITS_UNKNOWN;
+    return c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
 }
 
 /* Many outputs with few products each, and an activation of some ten instructions. */
@@ -78,12 +73,9 @@ static bool is_narrow(const lap_case *c) {
     return c->n * (uint64_t)op->out.h * (uint64_t)op->out.w >= units_of(c) * 1024;
 }
 
-static bool in_cuda(const lap_case *c) {
-    return strcmp(c->device->language, "cu") == 0;
-}
-
 uint64_t lap_row_local_limit(const lap_case *c) {
-    if (in_cuda(c) || c->features & LAP_FEATURE_LARGE_LOCAL) return c->device->local_optin_bytes;
+    if (lap_row_in_cuda(c) || c->features & LAP_FEATURE_LARGE_LOCAL)
+        return c->device->local_optin_bytes;
     return c->device->local_bytes < LOCAL_STATIC ? c->device->local_bytes : LOCAL_STATIC;
 }
 
@@ -91,12 +83,6 @@ uint64_t lap_row_local_limit(const lap_case *c) {
  * factors, which networks of such widths need. */
 static bool may_be_ragged(const lap_case *c) {
     return is_smooth(c) || c->fusion == LAP_FUSE_SCALE;
-}
-
-/* Windows that keep the image's size: taps of a tile are shifts of one line of pixels. */
-static bool can_halo(const lap_op *op) {
-    return op->kind == LAP_OP_CONV && op->stride == 1 && op->r == op->s &&
-           2 * op->pad == op->r - 1 && op->r * op->s > 1 && op->r * op->s <= 31;
 }
 
 /* The kernel's assumptions about tiles, whatever the op. */
@@ -118,7 +104,7 @@ static bool mma_valid(const lap_case *c) {
     for (int i = 0; i < MMA_TUNABLES; i++)
         if (i != HALO && v[i] <= 0) return false;
     if (v[STAGES] < 2 || (v[HALO] != 0 && v[HALO] != 1)) return false;
-    if (v[HALO] ? !can_halo(c->op) : is_down(c)) return false;
+    if (v[HALO] ? !lap_row_can_halo(c->op) : is_down(c)) return false;
     int chunk = v[ROWB] / (int)lap_element_bytes(c->precision);
     /* fp32x3 splits whole chunks as they are, and stays clear of approximate activations. */
     if (c->precision == LAP_FP32X3 &&
@@ -159,11 +145,12 @@ static uint64_t resident_groups(const lap_case *c, const mma *g) {
     int sums = v[WM] * v[WN] / 32 * (c->precision == LAP_FP32X3 ? 2 : 1);
     uint64_t registers = sums >= 128 ? 256 : sums >= 64 ? 168 : 128;
     uint64_t by_registers = 65536 / (registers * g->threads);
-    uint64_t local = lap_row_local_limit(c) > UNIT_LOCAL ? lap_row_local_limit(c) : UNIT_LOCAL;
+    uint64_t local =
+        lap_row_local_limit(c) > LAP_ROW_UNIT_LOCAL ? lap_row_local_limit(c) : LAP_ROW_UNIT_LOCAL;
     /* Small devices have 100 KiB for all; only the opt-in limit tells. */
     if (c->device->local_optin_bytes > LOCAL_STATIC && c->device->local_optin_bytes < 200000)
-        local = c->device->local_optin_bytes + GROUP_LOCAL_EXTRA;
-    uint64_t by_local = local / (g->local_bytes + GROUP_LOCAL_EXTRA);
+        local = c->device->local_optin_bytes + LAP_ROW_GROUP_EXTRA;
+    uint64_t by_local = local / (g->local_bytes + LAP_ROW_GROUP_EXTRA);
     uint64_t groups = by_registers < by_local ? by_registers : by_local;
     return groups ? groups : 1;
 }
@@ -274,7 +261,7 @@ static bool mma_grid(const lap_case *c, lap_grid *grid) {
     if (c->n == 0 || g.tiles > INT32_MAX || g.rows + border + 256 > INT32_MAX) return false;
     *grid = (lap_grid){.groups = {(uint32_t)g.tiles, g.split, 1},
                        .local = {g.threads, 1, 1},
-                       .dynamic_local_bytes = in_cuda(c) ? (size_t)g.local_bytes : 0};
+                       .dynamic_local_bytes = lap_row_in_cuda(c) ? (size_t)g.local_bytes : 0};
     return true;
 }
 

@@ -45,10 +45,6 @@ static stem stem_of(const lap_case *c) {
     return g;
 }
 
-static bool in_cuda(const lap_case *c) {
-    return strcmp(c->device->language, "cu") == 0;
-}
-
 static bool stem_valid(const lap_case *c) {
     const int *v = c->params.value;
     if ((v[WM] != 32 && v[WM] != 64) || v[STAGES] < 2 || v[STAGES] > 8) return false;
@@ -79,7 +75,7 @@ static bool stem_grid(const lap_case *c, lap_grid *grid) {
     if (c->n == 0 || g.tiles > INT32_MAX / c->n) return false;
     *grid = (lap_grid){.groups = {(uint32_t)(g.tiles * c->n), 1, 1},
                        .local = {g.threads, 1, 1},
-                       .dynamic_local_bytes = in_cuda(c) ? (size_t)g.local_bytes : 0};
+                       .dynamic_local_bytes = lap_row_in_cuda(c) ? (size_t)g.local_bytes : 0};
     return true;
 }
 

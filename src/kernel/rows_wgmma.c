@@ -12,8 +12,6 @@
 enum { BM, BN, WM, STAGES, HALO, WGMMA_TUNABLES };
 
 #define ROWB 128
-#define UNIT_LOCAL 233472 /* local memory of a multiprocessor */
-#define GROUP_LOCAL_EXTRA 1024
 
 typedef struct wgmma {
     uint64_t rows, tiles;
@@ -25,10 +23,6 @@ typedef struct wgmma {
 
 static bool is_down(const lap_case *c) {
     return c->fusion == LAP_FUSE_DOWNSAMPLE;
-}
-
-static bool in_cuda(const lap_case *c) {
-    return strcmp(c->device->language, "cu") == 0;
 }
 
 static int chunk_of(const lap_case *c) {
@@ -54,12 +48,6 @@ static wgmma wgmma_of(const lap_case *c) {
     return g;
 }
 
-/* Windows that keep the image's size: taps of a tile are shifts of one line of pixels. */
-static bool can_halo(const lap_op *op) {
-    return op->stride == 1 && op->r == op->s && 2 * op->pad == op->r - 1 && op->r * op->s > 1 &&
-           op->r * op->s <= 31;
-}
-
 static bool wgmma_valid(const lap_case *c) {
     const int *v = c->params.value;
     const lap_op *op = c->op;
@@ -70,7 +58,7 @@ static bool wgmma_valid(const lap_case *c) {
     int most = v[WM] * v[BN] == 128 * 128 ? 2 : 4;
     if (v[BM] <= 0 || v[BM] % v[WM] || v[BM] / v[WM] > most) return false;
     if (v[HALO] != 0 && v[HALO] != 1) return false;
-    if (v[HALO] ? !can_halo(op) : is_down(c)) return false;
+    if (v[HALO] ? !lap_row_can_halo(op) : is_down(c)) return false;
     if (op->in.cs % chunk_of(c) || (is_down(c) && c->partner->in.cs % chunk_of(c))) return false;
     wgmma g = wgmma_of(c);
     /* A line of pixels is loaded when the other has been read: its taps are more than the stages
@@ -108,7 +96,7 @@ static uint64_t resident_groups(const lap_case *c, const wgmma *g) {
     int sums = v[WM] * v[BN] / 128;
     uint64_t registers = sums >= 128 ? 224 : sums >= 64 ? 128 : 96;
     uint64_t by_registers = 65536 / (registers * g->threads);
-    uint64_t by_local = UNIT_LOCAL / (g->local_bytes + GROUP_LOCAL_EXTRA);
+    uint64_t by_local = LAP_ROW_UNIT_LOCAL / (g->local_bytes + LAP_ROW_GROUP_EXTRA);
     uint64_t groups = by_registers < by_local ? by_registers : by_local;
     return groups ? groups : 1;
 }
@@ -135,7 +123,7 @@ static bool find_defaults(const lap_case *c, lap_params *params) {
     const tile *tiles = wide ? float_tiles : half_tiles;
     double best = -1;
     for (const tile *t = tiles; t < tiles + TILES; t++)
-        for (int halo = can_halo(c->op); halo >= 0; halo--) {
+        for (int halo = lap_row_can_halo(c->op); halo >= 0; halo--) {
             if (!halo && (t->bm == 192 || (wide && (t->bn == 256 || t->bm == 64)))) continue;
             lap_case trial = *c;
             int *v = trial.params.value;
@@ -164,7 +152,7 @@ static bool on_hopper(const lap_case *c) {
     const lap_device_info *device = c->device;
     if (device->cc_major != 9 || device->cc_minor != 0) return false;
     return c->features &
-           (in_cuda(c) ? LAP_FEATURE_MMA(c->precision) : LAP_FEATURE_WGMMA(c->precision));
+           (lap_row_in_cuda(c) ? LAP_FEATURE_MMA(c->precision) : LAP_FEATURE_WGMMA(c->precision));
 }
 
 /* The kernel's offsets inside a tile's images are 32-bit. Fewer groups than multiprocessors are
@@ -172,8 +160,8 @@ static bool on_hopper(const lap_case *c) {
 static bool wgmma_accepts(const lap_case *c) {
     const lap_op *op = c->op;
     if (!on_hopper(c) || op->out.cs % 8 || op->r > 15 || op->s > 15) return false;
-    if (op->r * op->s == 1) return false; /* not timed beside conv_mma */
-    if (!in_cuda(c)) return false;        /* the other text has not run on a GPU yet */
+    if (op->r * op->s == 1) return false;  /* not timed beside conv_mma */
+    if (!lap_row_in_cuda(c)) return false; /* the other text has not run on a GPU yet */
     uint64_t image = lap_tensor_stored(&op->in) * lap_element_bytes(c->precision);
     uint64_t pixels = (uint64_t)op->out.h * (uint64_t)op->out.w;
     if (image * (256 / pixels + 2) > INT32_MAX) return false;
@@ -188,7 +176,7 @@ static bool wgmma_grid(const lap_case *c, lap_grid *grid) {
     if (c->n == 0 || g.tiles > INT32_MAX || g.rows + g.lines + 256 > INT32_MAX) return false;
     *grid = (lap_grid){.groups = {(uint32_t)g.tiles, 1, 1},
                        .local = {g.threads, 1, 1},
-                       .dynamic_local_bytes = in_cuda(c) ? (size_t)g.local_bytes : 0};
+                       .dynamic_local_bytes = lap_row_in_cuda(c) ? (size_t)g.local_bytes : 0};
     return true;
 }
 
@@ -273,7 +261,8 @@ static bool swap_valid(const lap_case *c) {
     const lap_op *op = c->op;
     if (v[PIXELS] != 128 && v[PIXELS] != 256) return false;
     if (v[TEAMS] < 1 || v[TEAMS] * v[PIXELS] > 768 || v[TEAMS] > 4) return false; /* registers */
-    if (op->in.cs % chunk_of(c) || op->out.cs > SWAP_CHANNELS || !can_halo(op)) return false;
+    if (op->in.cs % chunk_of(c) || op->out.cs > SWAP_CHANNELS || !lap_row_can_halo(op))
+        return false;
     if (op->in.w + op->pad < SWAP_PITCH_LEAST) return false;
     return swap_of(c).local_bytes <= lap_row_local_limit(c);
 }
@@ -311,7 +300,7 @@ static bool swap_grid(const lap_case *c, lap_grid *grid) {
     uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     *grid = (lap_grid){.groups = {(uint32_t)(g.tiles < units ? g.tiles : units), 1, 1},
                        .local = {(uint32_t)c->params.value[TEAMS] * 128, 1, 1},
-                       .dynamic_local_bytes = in_cuda(c) ? (size_t)g.local_bytes : 0};
+                       .dynamic_local_bytes = lap_row_in_cuda(c) ? (size_t)g.local_bytes : 0};
     return true;
 }
 

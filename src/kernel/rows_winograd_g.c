@@ -38,10 +38,6 @@ static winograd winograd_of(const lap_case *c) {
     return g;
 }
 
-static bool in_cuda(const lap_case *c) {
-    return strcmp(c->device->language, "cu") == 0;
-}
-
 static bool is_nvidia(const lap_device_info *device) {
     return device->cc_major > 0;
 }
@@ -129,7 +125,7 @@ static bool grid(const lap_case *c, lap_grid *out) {
     if (g.tiles == 0 || g.tiles > INT32_MAX - 64 || g.groups > INT32_MAX) return false;
     *out = (lap_grid){.groups = {(uint32_t)g.groups, 1, 1},
                       .local = {g.threads, 1, 1},
-                      .dynamic_local_bytes = in_cuda(c) ? (size_t)g.local_bytes : 0};
+                      .dynamic_local_bytes = lap_row_in_cuda(c) ? (size_t)g.local_bytes : 0};
     return true;
 }
 
