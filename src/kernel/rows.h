@@ -96,6 +96,9 @@ bool lap_row_in_cuda(const lap_case *c);
 /* A convolution that keeps the image's size: the taps of a tile are shifts of one line of pixels,
  * few enough for the bits of a word. */
 bool lap_row_can_halo(const lap_op *op);
+/* An average pool of so few pixels that every group of the classifier can make it again for itself.
+ */
+bool lap_row_pool_again(const lap_op *op);
 
 /* Matrix instructions of any kind that convolutions of the precision could run on; 0 where other
  * precisions have kernels of their own (rows_matrix.c). */

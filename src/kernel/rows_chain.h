@@ -9,8 +9,8 @@
 
 /* Local memory of a group. */
 int lap_chain_local(const lap_case *c);
-/* A device and a batch that can have them. */
-bool lap_chain_device(const lap_case *c);
+/* A device that can have them, and work that is small enough for them. */
+bool lap_chain_suits(const lap_case *c);
 bool lap_chain_grid(const lap_case *c, lap_grid *grid);
 
 #define LAP_CHAIN_STAGE                                                                            \

@@ -128,7 +128,7 @@ static void conv_defaults(const lap_case *c, lap_params *params) {
 
 static bool conv_accepts(const lap_case *c) {
     lap_params params;
-    return lap_chain_device(c) && find_tile(c, &params);
+    return lap_chain_suits(c) && find_tile(c, &params);
 }
 
 static void conv_words(const lap_case *c, int32_t *words) {

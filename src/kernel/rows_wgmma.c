@@ -56,6 +56,8 @@ static bool wgmma_valid(const lap_case *c) {
     /* Sums of a work-item; three warpgroups of so many would have to spill. */
     if (v[WM] * v[BN] > 128 * 128) return false;
     int most = v[WM] * v[BN] == 128 * 128 ? 2 : 4;
+    if (!lap_row_in_cuda(c) && most > 2)
+        most = 2; /* where NVIDIA's OpenCL runs it with 256 threads */
     if (v[BM] <= 0 || v[BM] % v[WM] || v[BM] / v[WM] > most) return false;
     if (v[HALO] != 0 && v[HALO] != 1) return false;
     if (v[HALO] ? !lap_row_can_halo(op) : is_down(c)) return false;
@@ -73,21 +75,22 @@ static bool wgmma_valid(const lap_case *c) {
 /* ---- default parameters --------------------------------------------------------------------- */
 
 /* Tiles that defaults choose from, with the multiply-adds that a multiprocessor of an H200 was seen
- * to do a clock with them, beside what is counted for the results. Where pixels are
- * gathered, narrow tiles have a stage less, and some were not seen to be better than others. */
+ * to do a clock with them, beside what is counted for the results: full, and with one group that
+ * has it to itself. Where pixels are gathered, narrow tiles have a stage less, and some were not
+ * seen to be better than others. The last is for little work: many groups. */
 typedef struct tile {
     int bm, bn, wm, stages;
-    double rate;
+    double rate, lone;
 } tile;
 static const tile half_tiles[] = {
-    {128, 256, 64, 4, 1720}, {128, 128, 64, 3, 1550}, {64, 128, 64, 3, 1395},
-    {128, 64, 128, 3, 1240}, {192, 128, 64, 4, 1405},
+    {128, 256, 64, 4, 1720, 1720}, {128, 128, 64, 3, 1550, 1280}, {64, 128, 64, 3, 1395, 660},
+    {128, 64, 128, 3, 1240, 620},  {192, 128, 64, 4, 1405, 1405}, {64, 64, 64, 4, 950, 480},
 };
 static const tile float_tiles[] = {
-    {128, 256, 64, 4, 850}, {128, 128, 128, 4, 775}, {128, 128, 64, 4, 740},
-    {64, 128, 64, 4, 612},  {128, 64, 64, 4, 540},
+    {128, 256, 64, 4, 850, 850}, {128, 128, 128, 4, 775, 640}, {128, 128, 64, 4, 740, 640},
+    {64, 128, 64, 4, 612, 330},  {128, 64, 64, 4, 540, 395},   {64, 64, 64, 4, 475, 240},
 };
-#define TILES 5
+#define TILES 6
 #define CLOCKS_OF_RESULT 0.07 /* for each byte of a tile's results */
 #define CLOCKS_OF_GROUP 300
 
@@ -101,18 +104,26 @@ static uint64_t resident_groups(const lap_case *c, const wgmma *g) {
     return groups ? groups : 1;
 }
 
-/* Estimated clocks of a launch whose groups fill the device. Only ratios matter. Groups come in
- * rounds; one that shares its multiprocessor with fewer others is done sooner, but not in
- * proportion. Gathered pixels cost the same for many columns as for few. */
-static double wgmma_clocks(const lap_case *c, double rate) {
+/* Estimated clocks of a launch. Only ratios matter. Groups come in rounds; one that shares its
+ * multiprocessor with fewer others is done sooner, but not in proportion, and no sooner than one
+ * by itself. Gathered pixels cost the same for many columns as for few. */
+static double wgmma_clocks(const lap_case *c, double rate, double lone) {
     const int *v = c->params.value;
     wgmma g = wgmma_of(c);
     double area = (double)v[BM] * v[BN], depth = (double)g.steps * chunk_of(c);
     double results = area * (double)lap_element_bytes(c->precision) * CLOCKS_OF_RESULT;
-    if (!v[HALO]) rate *= v[BN] == 256 ? 0.9 : 0.75;
+    if (!v[HALO]) {
+        rate *= v[BN] == 256 ? 0.9 : 0.75;
+        lone *= v[BN] == 256 ? 0.9 : 0.75;
+    }
     uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     uint64_t busiest = lap_row_ceil_div(g.tiles, units), resident = resident_groups(c, &g);
     uint64_t whole = busiest / resident;
+    if (!whole) {
+        double work = (double)busiest * area * depth / rate;
+        if (work < area * depth / lone) work = area * depth / lone;
+        return work + (double)busiest * (results + CLOCKS_OF_GROUP);
+    }
     double rest = (double)(busiest % resident) / (double)resident;
     double rounds = (double)whole + (rest > 0 ? 0.4 + 0.6 * rest : 0);
     return rounds * (double)resident * (area * depth / rate + results + CLOCKS_OF_GROUP);
@@ -135,7 +146,7 @@ static bool find_defaults(const lap_case *c, lap_params *params) {
             while (!wgmma_valid(&trial) && v[STAGES] > 3)
                 v[STAGES]--;
             if (!wgmma_valid(&trial)) continue;
-            double clocks = wgmma_clocks(&trial, t->rate);
+            double clocks = wgmma_clocks(&trial, t->rate, t->lone);
             if (best >= 0 && clocks >= best) continue;
             best = clocks;
             *params = trial.params;
@@ -155,19 +166,27 @@ static bool on_hopper(const lap_case *c) {
            (lap_row_in_cuda(c) ? LAP_FEATURE_MMA(c->precision) : LAP_FEATURE_WGMMA(c->precision));
 }
 
-/* The kernel's offsets inside a tile's images are 32-bit. Fewer groups than multiprocessors are
- * conv_mma's, which can share a tile among groups. */
+/* Where groups would be fewer than multiprocessors, conv_mma can share the depth of a tile among
+ * groups. On an H200 that was level with 100 tiles of 2,304 values, and faster (22.7 against 28.4
+ * microseconds) than 104 of 4,608. */
+#define DEEP 3072
+static bool fills(const lap_case *c) {
+    wgmma g = wgmma_of(c);
+    uint64_t units = c->device->units;
+    return g.tiles >= units ||
+           (10 * g.tiles >= 7 * units && g.steps * (uint64_t)chunk_of(c) < DEEP);
+}
+
+/* The kernel's offsets inside a tile's images are 32-bit. */
 static bool wgmma_accepts(const lap_case *c) {
     const lap_op *op = c->op;
     if (!on_hopper(c) || op->out.cs % 8 || op->r > 15 || op->s > 15) return false;
-    if (op->r * op->s == 1) return false;  /* not timed beside conv_mma */
-    if (!lap_row_in_cuda(c)) return false; /* the other text has not run on a GPU yet */
     uint64_t image = lap_tensor_stored(&op->in) * lap_element_bytes(c->precision);
     uint64_t pixels = (uint64_t)op->out.h * (uint64_t)op->out.w;
     if (image * (256 / pixels + 2) > INT32_MAX) return false;
     lap_case trial = *c;
     if (!find_defaults(c, &trial.params)) return false;
-    return wgmma_of(&trial).tiles >= c->device->units;
+    return fills(&trial);
 }
 
 static bool wgmma_grid(const lap_case *c, lap_grid *grid) {

@@ -348,6 +348,36 @@ static void winograd_needs_a_full_gpu(void **state) {
     assert_int_equal(c.params.value[5], 0);
 }
 
+/* Kernels for a network whose steps are short: not where each fills the device many times over, nor
+ * where a pool that every group makes again is large. */
+static void chains_are_for_little_work(void **state) {
+    (void)state;
+    lap_device_info gpu = device(LAP_DEVICE_GPU, "cu", 32);
+    gpu.units = 132;
+    gpu.local_bytes = 49152;
+    gpu.local_optin_bytes = 232448;
+    gpu.cc_major = 8;
+    lap_op op = conv(64, 64, 56, 56, 64, 64, 3, 3), wide = conv(64, 64, 256, 512, 64, 64, 3, 3);
+    lap_case c = {.op = &op, .device = &gpu, .precision = LAP_FP16, .n = 1};
+    c.features = LAP_FEATURE_MMA(LAP_FP16);
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "chain_conv");
+    c.op = &wide;
+    assert_string_equal(lap_kernel_choose(&c, false, false)->id, "conv_mma");
+    lap_op pool = {.kind = LAP_OP_AVGPOOL, .residual = -1, .in = {512, 7, 7, 512}};
+    pool.out = (lap_tensor){512, 1, 1, 512};
+    lap_op last = fc(512, 1000, 1000);
+    c = (lap_case){.op = &pool, .partner = &last, .fusion = LAP_FUSE_FC, .device = &gpu, .n = 1};
+    for (int half = 0; half < 2; half++) {
+        const lap_kernel_row *row = lap_kernel_find(half ? "chain_pool_fc" : "pool_fc_g");
+        c.precision = half ? LAP_FP16 : LAP_FP32;
+        c.features = LAP_FEATURE_MMA(LAP_FP16);
+        pool.in.h = pool.in.w = 7;
+        assert_true(lap_kernel_can_run(row, &c, false));
+        pool.in.h = 32, pool.in.w = 64;
+        assert_false(lap_kernel_can_run(row, &c, false));
+    }
+}
+
 /* [K/2][C/4][16][4][2] of 3 channels (stride 4) and 3 outputs, every window all k + 1. */
 static void winograd_g_weights(void **state) {
     (void)state;
@@ -433,6 +463,7 @@ int main(void) {
         cmocka_unit_test(winograd_weights),
         cmocka_unit_test(winograd_g_weights),
         cmocka_unit_test(winograd_needs_a_full_gpu),
+        cmocka_unit_test(chains_are_for_little_work),
         cmocka_unit_test(winograd4_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,7 +133,7 @@ static void rows_are_for_a_full_hopper(void **state) {
         strcpy(gpu.language, "cl");
         assert_false(lap_kernel_can_run(row, &c, false));
         gpu = hopper();
-        gpu.local_optin_bytes = 49152;
+        gpu.local_optin_bytes = 32768;
         assert_false(lap_kernel_can_run(row, &c, false));
         gpu = hopper();
         c.n = 1;
@@ -145,11 +145,62 @@ static void rows_are_for_a_full_hopper(void **state) {
     }
 }
 
+static bool takes(const char *id, const lap_op *op, size_t n, const lap_device_info *gpu) {
+    lap_case c = {.op = op, .device = gpu, .precision = LAP_FP16, .n = n};
+    c.features = LAP_FEATURE_MMA(LAP_FP16) | LAP_FEATURE_WGMMA(LAP_FP16);
+    return lap_kernel_can_run(lap_kernel_find(id), &c, false);
+}
+
+/* Fewer groups than multiprocessors: conv_mma's, which can share a deep tile among them. */
+static void little_work_is_for_others(void **state) {
+    (void)state;
+    lap_device_info gpu = hopper();
+    lap_op stage1 = conv(64, 64, 56, 3), stage3 = conv(256, 256, 14, 3),
+           stage4 = conv(512, 512, 7, 3), one = conv(256, 64, 56, 1);
+    assert_false(takes("conv_wgmma", &stage1, 1, &gpu));
+    assert_true(takes("conv_wgmma", &stage1, 2, &gpu));   /* 98 tiles of 64x64 */
+    assert_true(takes("conv_wgmma", &stage3, 8, &gpu));   /* 100 */
+    assert_false(takes("conv_wgmma", &stage3, 4, &gpu));  /* 52 */
+    assert_false(takes("conv_wgmma", &stage4, 16, &gpu)); /* 104, but deep */
+    assert_true(takes("conv_wgmma", &stage4, 64, &gpu));
+    assert_true(takes("conv_wgmma", &one, 256, &gpu));
+}
+
+/* NVIDIA's OpenCL was seen to refuse more than 256 work-items of it. */
+static void groups_are_smaller_in_opencl(void **state) {
+    (void)state;
+    static const char *const ids[] = {"conv_wgmma", "conv_wgmma_swap"};
+    lap_op ops[] = {conv(64, 64, 56, 3), conv(128, 128, 28, 3), conv(256, 256, 14, 3),
+                    conv(512, 512, 7, 3)};
+    lap_device_info gpu = hopper();
+    uint32_t most[2] = {0, 0};
+    for (int cl = 0; cl < 2; cl++) {
+        strcpy(gpu.language, cl ? "cl" : "cu");
+        for (size_t i = 0; i < 2; i++)
+            for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++)
+                for (size_t n = 8; n <= 512; n *= 2) {
+                    lap_case c = {.op = &ops[o], .device = &gpu, .precision = LAP_FP16, .n = n};
+                    c.features = LAP_FEATURE_MMA(LAP_FP16) | LAP_FEATURE_WGMMA(LAP_FP16) |
+                                 LAP_FEATURE_LARGE_LOCAL;
+                    const lap_kernel_row *row = lap_kernel_find(ids[i]);
+                    lap_grid grid;
+                    if (!lap_kernel_can_run(row, &c, false)) continue;
+                    row->defaults(&c, &c.params);
+                    assert_true(row->stages[0].grid(&c, &grid));
+                    if (grid.local[0] > most[cl]) most[cl] = grid.local[0];
+                }
+    }
+    assert_int_equal(most[0], 384);
+    assert_int_equal(most[1], 256);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_are_where_descriptors_point),
         cmocka_unit_test(views_of_a_line),
         cmocka_unit_test(rows_are_for_a_full_hopper),
+        cmocka_unit_test(little_work_is_for_others),
+        cmocka_unit_test(groups_are_smaller_in_opencl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
