@@ -20,37 +20,7 @@
 #define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-/* Four stored elements: float, float rounded to tf32, half, bfloat16. */
-#if PRECISION == 2 || PRECISION == 4
-/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
-static uint rounded(float v, int drop) {
-    const uint bits = as_uint(v);
-    if ((bits & 0x7f800000u) == 0x7f800000u)
-        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
-    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
-}
-#endif
-#if PRECISION == 0
-typedef float4 stored4;
-#define LOAD4(p, i) ((p)[i])
-#define STORE4(p, i, v) ((p)[i] = (v))
-#elif PRECISION == 2
-typedef float4 stored4;
-#define LOAD4(p, i) ((p)[i])
-#define R13(v) as_float(rounded(v, 13))
-#define STORE4(p, i, v) ((p)[i] = (float4)(R13((v).x), R13((v).y), R13((v).z), R13((v).w)))
-#elif PRECISION == 3
-typedef ushort4 stored4; /* halves need an extension as vectors, not as pointers */
-#define LOAD4(p, i) vload_half4(i, (__global const half *)(p))
-#define STORE4(p, i, v) vstore_half4_rte(v, i, (__global half *)(p))
-#elif PRECISION == 4
-typedef ushort4 stored4;
-#define LOAD4(p, i) as_float4(convert_uint4((p)[i]) << 16)
-#define R16(v) ((ushort)(rounded(v, 16) >> 16))
-#define STORE4(p, i, v) ((p)[i] = (ushort4)(R16((v).x), R16((v).y), R16((v).z), R16((v).w)))
-#else
-#error "no storage of this precision here"
-#endif
+#include "stored4.clh"
 
 #define WIDTH 16
 #define QUADS (CS / 4)

@@ -16,35 +16,7 @@
 #define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-/* Stored elements: float, float rounded to tf32, half, bfloat16. */
-#if PRECISION == 2 || PRECISION == 4
-/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
-static uint rounded(float v, int drop) {
-    const uint bits = as_uint(v);
-    if ((bits & 0x7f800000u) == 0x7f800000u)
-        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
-    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
-}
-#endif
-#if PRECISION == 0
-typedef float stored;
-#define LOAD(p, i) ((p)[i])
-#define STORE(p, i, v) ((p)[i] = (v))
-#elif PRECISION == 2
-typedef float stored;
-#define LOAD(p, i) as_float(rounded((p)[i], 13))
-#define STORE(p, i, v) ((p)[i] = as_float(rounded(v, 13)))
-#elif PRECISION == 3
-typedef half stored;
-#define LOAD(p, i) vload_half(i, p)
-#define STORE(p, i, v) vstore_half_rte(v, i, p)
-#elif PRECISION == 4
-typedef ushort stored;
-#define LOAD(p, i) as_float((uint)(p)[i] << 16)
-#define STORE(p, i, v) ((p)[i] = (ushort)(rounded(v, 16) >> 16))
-#else
-#error "no storage of this precision here"
-#endif
+#include "stored.clh"
 
 __kernel void avgpool_naive(__global const stored *in, __global stored *out, const int n) {
     const uint c = (uint)get_global_id(0);

@@ -69,55 +69,7 @@
 #define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
 #endif
 
-/* VC stored elements, 16 bytes: float, float rounded to tf32, half, bfloat16. */
-#if PRECISION == 2 || PRECISION == 4
-/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
-__attribute__((always_inline)) static uint rounded(float v, int drop) {
-    const uint bits = as_uint(v);
-    if ((bits & 0x7f800000u) == 0x7f800000u)
-        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
-    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
-}
-#endif
-#if PRECISION == 0 || PRECISION == 2
-#define VC 4
-typedef float4 pack;
-__attribute__((always_inline)) static void widen(const pack p, float *v) {
-    v[0] = p.x, v[1] = p.y, v[2] = p.z, v[3] = p.w;
-}
-#if PRECISION == 0
-#define ROUND(v) (v)
-#else
-#define ROUND(v) as_float(rounded(v, 13))
-#endif
-__attribute__((always_inline)) static pack narrow(const float *v) {
-    return (float4)(ROUND(v[0]), ROUND(v[1]), ROUND(v[2]), ROUND(v[3]));
-}
-#elif PRECISION == 3
-#define VC 8
-typedef uint4 pack;
-/* Halves need an extension as values, not as pointers. */
-__attribute__((always_inline)) static void widen2(uint word, float *v) {
-    const float2 both = vload_half2(0, (const half *)&word);
-    v[0] = both.x, v[1] = both.y;
-}
-__attribute__((always_inline)) static uint narrow2(const float *v) {
-    uint word;
-    vstore_half2_rte((float2)(v[0], v[1]), 0, (half *)&word);
-    return word;
-}
-#elif PRECISION == 4
-#define VC 8
-typedef uint4 pack;
-__attribute__((always_inline)) static void widen2(uint word, float *v) {
-    v[0] = as_float(word << 16), v[1] = as_float(word & 0xffff0000u);
-}
-__attribute__((always_inline)) static uint narrow2(const float *v) {
-    return rounded(v[0], 16) >> 16 | (rounded(v[1], 16) & 0xffff0000u);
-}
-#else
-#error "no storage of this precision here"
-#endif
+#include "stored16.clh"
 #if VC == 8
 __attribute__((always_inline)) static void widen(const pack p, float *v) {
     widen2(p.x, v), widen2(p.y, v + 2), widen2(p.z, v + 4), widen2(p.w, v + 6);
