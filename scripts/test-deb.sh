@@ -50,9 +50,20 @@ inside warmlap run quick --dump-config | grep -q repetitions || die "the shipped
 inside warmlap compare /tmp/h200-survey.json | grep -q 'NVIDIA H200' || die "compare does not run"
 inside warmlap report /tmp/h200-survey.json -o /tmp/report.html || die "report does not run"
 inside warmlap history add /tmp/h200-survey.json >&2 || die "history does not run"
-status=0
-inside warmlap devices >&2 || status=$?
-[ "$status" = 3 ] || die "devices: exit status $status without any driver, expected 3"
+devices() { # devices TEXT: nothing is found, and the reason contains it
+  local status=0 said
+  said=$(inside warmlap devices) || status=$?
+  say "$said"
+  [ "$status" = 3 ] || die "devices: exit status $status without any driver, expected 3"
+  grep -qF "$1" <<<"$said" || die "devices does not say: $1"
+}
+dpkg-deb -f "$deb" Recommends | grep -q libopencl1 || die "the package does not recommend OpenCL's loader"
+devices "install an OpenCL ICD loader (Debian, Ubuntu: ocl-icd-libopencl1)"
+inside apt-get install -y -qq --no-install-recommends ocl-icd-libopencl1 >"$work/apt.log" 2>&1 || {
+  tail -n 5 "$work/apt.log" >&2
+  die "the loader that the program names cannot be installed"
+}
+devices "no OpenCL platform"
 for f in bin/warmlap share/man/man1/warmlap.1.gz share/bash-completion/completions/warmlap \
   share/zsh/vendor-completions/_warmlap share/warmlap/conf/quick.ini share/doc/warmlap/copyright; do
   [ -s "$root/usr/$f" ] || die "the package has no /usr/$f"

@@ -1,5 +1,4 @@
 /* The OpenCL backend's operation table, and the versions of what it was built on. */
-#define CL_USE_DEPRECATED_OPENCL_1_1_APIS /* clGetExtensionFunctionAddress: needs no platform */
 #include "opencl.h"
 
 #include <stdio.h>
@@ -52,6 +51,8 @@ static void loader_text(char *buffer, size_t size) {
         void *object;
         info_function function;
     } entry = {.object = NULL};
+    snprintf(buffer, size, "no libOpenCL.so.1");
+    if (lap_cl_missing()) return;
     LAP_CL_IGNORE(
         (entry.object = clGetExtensionFunctionAddress("clGetICDLoaderInfoOCLICD"), CL_SUCCESS));
     char name[64] = "", version[64] = "";
@@ -74,7 +75,9 @@ void lap_cl_version(char *buffer, size_t size) {
     const char *headers = "of unknown version";
 #endif
 #ifdef LAP_HAVE_CLBLAST
-    snprintf(buffer, size, "%s, headers %s, %s", loader, headers, lap_cl_gemm_name(NULL));
+    const char *gemm = lap_cl_gemm_name(NULL, NULL);
+    snprintf(buffer, size, "%s, headers %s, %s", loader, headers,
+             gemm ? gemm : "no libclblast.so.1");
 #else
     snprintf(buffer, size, "%s, headers %s, no CLBlast", loader, headers);
 #endif

@@ -10,13 +10,14 @@
 
 #ifdef LAP_HAVE_CLBLAST
 
-#include <clblast_c.h>
-
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-const char *lap_cl_gemm_name(void *device) {
+const char *lap_cl_gemm_name(void *device, const char **why) {
     (void)device;
+    const char *missing = lap_clblast_missing();
+    if (missing && why) *why = missing;
+    if (missing) return NULL;
 #ifdef CLBLAST_VERSION_MAJOR
     return "CLBlast " TEXT(CLBLAST_VERSION_MAJOR) "." TEXT(CLBLAST_VERSION_MINOR) "." TEXT(
         CLBLAST_VERSION_PATCH);

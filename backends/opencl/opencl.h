@@ -6,10 +6,52 @@
 #ifndef LAP_OPENCL_OPENCL_H
 #define LAP_OPENCL_OPENCL_H
 
+#include "api.h"
 #include "base/text.h"
 #include "device/device_ops.h"
 
-#include <CL/cl.h>
+/* Each call goes through a pointer of api.h's tables. */
+#define clBuildProgram lap_cl.clBuildProgram
+#define clCreateBuffer lap_cl.clCreateBuffer
+#define clCreateCommandQueue lap_cl.clCreateCommandQueue
+#define clCreateContext lap_cl.clCreateContext
+#define clCreateKernel lap_cl.clCreateKernel
+#define clCreateProgramWithBinary lap_cl.clCreateProgramWithBinary
+#define clCreateProgramWithSource lap_cl.clCreateProgramWithSource
+#define clCreateSubBuffer lap_cl.clCreateSubBuffer
+#define clEnqueueBarrierWithWaitList lap_cl.clEnqueueBarrierWithWaitList
+#define clEnqueueFillBuffer lap_cl.clEnqueueFillBuffer
+#define clEnqueueMapBuffer lap_cl.clEnqueueMapBuffer
+#define clEnqueueNDRangeKernel lap_cl.clEnqueueNDRangeKernel
+#define clEnqueueReadBuffer lap_cl.clEnqueueReadBuffer
+#define clEnqueueUnmapMemObject lap_cl.clEnqueueUnmapMemObject
+#define clEnqueueWriteBuffer lap_cl.clEnqueueWriteBuffer
+#define clFinish lap_cl.clFinish
+#define clFlush lap_cl.clFlush
+#define clGetDeviceIDs lap_cl.clGetDeviceIDs
+#define clGetDeviceInfo lap_cl.clGetDeviceInfo
+#define clGetEventInfo lap_cl.clGetEventInfo
+#define clGetEventProfilingInfo lap_cl.clGetEventProfilingInfo
+#define clGetExtensionFunctionAddress lap_cl.clGetExtensionFunctionAddress
+#define clGetKernelInfo lap_cl.clGetKernelInfo
+#define clGetKernelWorkGroupInfo lap_cl.clGetKernelWorkGroupInfo
+#define clGetPlatformIDs lap_cl.clGetPlatformIDs
+#define clGetPlatformInfo lap_cl.clGetPlatformInfo
+#define clGetProgramBuildInfo lap_cl.clGetProgramBuildInfo
+#define clGetProgramInfo lap_cl.clGetProgramInfo
+#define clReleaseCommandQueue lap_cl.clReleaseCommandQueue
+#define clReleaseContext lap_cl.clReleaseContext
+#define clReleaseEvent lap_cl.clReleaseEvent
+#define clReleaseKernel lap_cl.clReleaseKernel
+#define clReleaseMemObject lap_cl.clReleaseMemObject
+#define clReleaseProgram lap_cl.clReleaseProgram
+#define clRetainEvent lap_cl.clRetainEvent
+#define clSetKernelArg lap_cl.clSetKernelArg
+#define clWaitForEvents lap_cl.clWaitForEvents
+#ifdef LAP_HAVE_CLBLAST
+#define CLBlastClearCache lap_clblast.CLBlastClearCache
+#define CLBlastSgemm lap_clblast.CLBlastSgemm
+#endif
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
@@ -163,7 +205,7 @@ lap_status lap_cl_kernel_build(void *device, const lap_build *build, void **kern
 void lap_cl_kernel_free(void *kernel);
 lap_status lap_cl_enqueue(void *queue, void *kernel, const lap_raw_launch *launch, lap_error *err);
 
-const char *lap_cl_gemm_name(void *device);
+const char *lap_cl_gemm_name(void *device, const char **why);
 lap_status lap_cl_gemm(void *queue, const lap_raw_gemm *gemm, lap_error *err);
 void lap_cl_gemm_forget(lap_cl_device *device); /* at close */
 

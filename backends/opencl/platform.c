@@ -141,6 +141,8 @@ static lap_status add_platform(lap_list_builder *builder, cl_platform_id platfor
 }
 
 lap_status lap_cl_enumerate(lap_list_builder *builder, lap_error *err) {
+    const char *missing = lap_cl_missing();
+    if (missing) return lap_list_add_note(builder, "opencl", "", err, "%s", missing);
     cl_uint count = 0;
     cl_int code;
     LAP_CL_IGNORE((code = clGetPlatformIDs(0, NULL, &count)));

@@ -229,10 +229,21 @@ void lap_pinned_free(lap_pinned *pinned) {
 
 /* ---- library GEMM --------------------------------------------------------------------------- */
 
+/* The library's name; NULL, and why, where there is none. */
+static const char *gemm_name(const lap_device *device, const char **why) {
+    *why = "this build has no matrix product library for the device";
+    if (!device || !device->ops->gemm || !device->ops->gemm_name) return NULL;
+    return device->ops->gemm_name(device->handle, why);
+}
+
 const char *lap_device_gemm_name(const lap_device *device) {
-    if (!device || !device->ops->gemm || !device->ops->gemm_name) return "";
-    const char *name = device->ops->gemm_name(device->handle);
+    const char *why, *name = gemm_name(device, &why);
     return name ? name : "";
+}
+
+const char *lap_device_gemm_lacking(const lap_device *device) {
+    const char *why;
+    return gemm_name(device, &why) ? "" : why;
 }
 
 bool lap_device_has_gemm(const lap_device *device) {

@@ -229,7 +229,8 @@ typedef struct lap_gemm {
 } lap_gemm;
 
 bool lap_device_has_gemm(const lap_device *device);
-const char *lap_device_gemm_name(const lap_device *device); /* "CLBlast 1.5.3", "" if none */
+const char *lap_device_gemm_name(const lap_device *device);    /* "CLBlast 1.5.3", "" if none */
+const char *lap_device_gemm_lacking(const lap_device *device); /* why there is none; "" if any */
 lap_status lap_gemm_enqueue(lap_queue *queue, const lap_gemm *gemm, lap_error *err);
 
 /* ---- events --------------------------------------------------------------------------------- */

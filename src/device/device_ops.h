@@ -95,8 +95,9 @@ typedef struct lap_device_ops {
     void (*kernel_free)(void *kernel);
     lap_status (*enqueue)(void *queue, void *kernel, const lap_raw_launch *launch, lap_error *err);
 
-    const char *(*gemm_name)(void *device);                                    /* optional */
-    lap_status (*gemm)(void *queue, const lap_raw_gemm *gemm, lap_error *err); /* optional */
+    /* Optional, both or neither. NULL, and why in one line, where there is no library after all. */
+    const char *(*gemm_name)(void *device, const char **why);
+    lap_status (*gemm)(void *queue, const lap_raw_gemm *gemm, lap_error *err);
 
     lap_status (*event_new)(void *device, void **event, lap_error *err);
     void (*event_free)(void *event);

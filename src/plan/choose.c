@@ -101,6 +101,18 @@ static const lap_kernel_row *candidate(const lap_plan *plan, lap_case *c, size_t
     return lap_kernel_can_run(row, c, has_gemm) ? row : NULL;
 }
 
+/* Why rows that were asked for by name are passed over where the device has no library for them. */
+static void note_lacking_gemm(const lap_plan *plan, const lap_case *c, lap_text *passed) {
+    size_t count;
+    const lap_kernel_row *const *rows = lap_kernel_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (!rows[i]->needs_gemm || !is_listed(plan->options.prefer, rows[i]->id)) continue;
+        if (lap_kernel_can_run(rows[i], c, true))
+            lap_text_addf(passed, "%s%s: %s", passed->length ? "; " : "", rows[i]->id,
+                          lap_device_gemm_lacking(plan->session->device));
+    }
+}
+
 lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_error *err) {
     size_t count;
     (void)lap_kernel_rows(&count);
@@ -119,6 +131,7 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
                              .precision = plan->options.precision,
                              .features = plan->session->features,
                              .n = chosen_for};
+        if (i == 0 && !has_gemm) note_lacking_gemm(plan, &step->c, &passed);
         const lap_kernel_row *row = candidate(plan, &step->c, i, has_gemm);
         if (!row) continue;
         step->row = row;

@@ -319,8 +319,9 @@ static lap_status fake_enqueue(void *queue, void *kernel, const lap_raw_launch *
     return fake_submit(q, &c, err);
 }
 
-static const char *fake_gemm_name(void *device) {
+static const char *fake_gemm_name(void *device, const char **why) {
     (void)device;
+    *why = "told to have no library";
     return fake.gemm;
 }
 

@@ -3,7 +3,8 @@
  * runtime's stand-in searches for entries. Scripted by the environment:
  *   NVRTC_STANDIN_VERSION  13.0
  *   NVRTC_STANDIN_ARCHS    75,80,90,120   ascending
- * A source that contains "#error" fails with a log of as many lines as NVRTC_STANDIN_LINES (3). */
+ * A source that contains "#error planted" fails with a log of as many lines as NVRTC_STANDIN_LINES
+ * (3). */
 #include <nvrtc.h>
 
 #include <stdio.h>
@@ -107,7 +108,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *con
             !known_arch(options[i], &program->sass))
             return NVRTC_ERROR_INVALID_OPTION;
     }
-    if (!strstr(program->source, "#error")) return NVRTC_SUCCESS;
+    if (!strstr(program->source, "#error planted")) return NVRTC_SUCCESS;
     int lines = atoi(setting("NVRTC_STANDIN_LINES", "3"));
     program->log = calloc((size_t)lines + 1, 160);
     if (!program->log) return NVRTC_ERROR_OUT_OF_MEMORY;

@@ -11,6 +11,7 @@ const lap_device_list *rig_enumerate(void) {
     lap_error err = {0};
     lap_device_list_free(list);
     list = NULL;
+    staged_install();
     if (lap_device_enumerate(&list, &err) != LAP_OK) fail_msg("%s", err.message);
     return list;
 }

@@ -1,7 +1,9 @@
-/* Stands between the backend and the OpenCL loader (linked with --wrap): counts events, and makes
- * chosen calls answer as a broken driver would. Decides nothing by itself.
+/* Stands between the backend and the OpenCL loader, in the table of its functions: counts events,
+ * and makes chosen calls answer as a broken driver would. Decides nothing by itself.
  */
 #include "staged.h"
+
+#include "api.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -13,10 +15,9 @@ staged_calls staged;
 static char empty_platform;
 #define EMPTY_PLATFORM ((cl_platform_id)(void *)&empty_platform)
 
-#define REAL(result, name, ...)                                                                    \
-    result __real_##name(__VA_ARGS__);                                                             \
-    result __wrap_##name(__VA_ARGS__);                                                             \
-    result __wrap_##name(__VA_ARGS__)
+static lap_cl_functions real;
+
+#define STAGED(result, name, ...) static result staged_##name(__VA_ARGS__)
 
 /* One answer in OpenCL's way: the size, and the bytes when there is room. */
 static cl_int answer(const void *bytes, size_t n, size_t size, void *value, size_t *needed) {
@@ -27,34 +28,34 @@ static cl_int answer(const void *bytes, size_t n, size_t size, void *value, size
     return CL_SUCCESS;
 }
 
-REAL(cl_int, clGetPlatformIDs, cl_uint room, cl_platform_id *platforms, cl_uint *count) {
-    if (staged.empty_platform == CL_SUCCESS) return __real_clGetPlatformIDs(room, platforms, count);
+STAGED(cl_int, clGetPlatformIDs, cl_uint room, cl_platform_id *platforms, cl_uint *count) {
+    if (staged.empty_platform == CL_SUCCESS) return real.clGetPlatformIDs(room, platforms, count);
     cl_uint found = 0;
     if (!platforms) {
-        cl_int code = __real_clGetPlatformIDs(0, NULL, &found);
+        cl_int code = real.clGetPlatformIDs(0, NULL, &found);
         if (count) *count = found + 1;
         return code;
     }
     platforms[0] = EMPTY_PLATFORM;
-    cl_int code = __real_clGetPlatformIDs(room - 1, platforms + 1, &found);
+    cl_int code = real.clGetPlatformIDs(room - 1, platforms + 1, &found);
     if (count) *count = found + 1;
     return code;
 }
 
-REAL(cl_int, clGetPlatformInfo, cl_platform_id platform, cl_platform_info what, size_t size,
-     void *value, size_t *needed) {
+STAGED(cl_int, clGetPlatformInfo, cl_platform_id platform, cl_platform_info what, size_t size,
+       void *value, size_t *needed) {
     if (platform == EMPTY_PLATFORM) return answer("Empty", 6, size, value, needed);
-    return __real_clGetPlatformInfo(platform, what, size, value, needed);
+    return real.clGetPlatformInfo(platform, what, size, value, needed);
 }
 
-REAL(cl_int, clGetDeviceIDs, cl_platform_id platform, cl_device_type type, cl_uint room,
-     cl_device_id *devices, cl_uint *count) {
+STAGED(cl_int, clGetDeviceIDs, cl_platform_id platform, cl_device_type type, cl_uint room,
+       cl_device_id *devices, cl_uint *count) {
     if (platform == EMPTY_PLATFORM) return staged.empty_platform;
-    return __real_clGetDeviceIDs(platform, type, room, devices, count);
+    return real.clGetDeviceIDs(platform, type, room, devices, count);
 }
 
-REAL(cl_int, clGetDeviceInfo, cl_device_id device, cl_device_info what, size_t size, void *value,
-     size_t *needed) {
+STAGED(cl_int, clGetDeviceInfo, cl_device_id device, cl_device_info what, size_t size, void *value,
+       size_t *needed) {
     if (staged.fail_query && what == staged.fail_query) return CL_INVALID_VALUE;
     if (what == CL_DEVICE_NAME && staged.device_name)
         return answer(staged.device_name, staged.device_name_size, size, value, needed);
@@ -68,58 +69,58 @@ REAL(cl_int, clGetDeviceInfo, cl_device_id device, cl_device_info what, size_t s
             return answer(staged.values[i].bytes, staged.values[i].size, size, value, needed);
     if (what == CL_DEVICE_TYPE && staged.device_type)
         return answer(&staged.device_type, sizeof staged.device_type, size, value, needed);
-    return __real_clGetDeviceInfo(device, what, size, value, needed);
+    return real.clGetDeviceInfo(device, what, size, value, needed);
 }
 
-REAL(cl_command_queue, clCreateCommandQueue, cl_context context, cl_device_id device,
-     cl_command_queue_properties properties, cl_int *code) {
+STAGED(cl_command_queue, clCreateCommandQueue, cl_context context, cl_device_id device,
+       cl_command_queue_properties properties, cl_int *code) {
     if (staged.profiling_code && (properties & CL_QUEUE_PROFILING_ENABLE)) {
         *code = staged.profiling_code;
         return NULL;
     }
-    return __real_clCreateCommandQueue(context, device, properties, code);
+    return real.clCreateCommandQueue(context, device, properties, code);
 }
 
-REAL(cl_mem, clCreateBuffer, cl_context context, cl_mem_flags flags, size_t size, void *host,
-     cl_int *code) {
+STAGED(cl_mem, clCreateBuffer, cl_context context, cl_mem_flags flags, size_t size, void *host,
+       cl_int *code) {
     if (staged.alloc_code) {
         *code = staged.alloc_code;
         return NULL;
     }
-    return __real_clCreateBuffer(context, flags, size, host, code);
+    return real.clCreateBuffer(context, flags, size, host, code);
 }
 
-REAL(cl_int, clBuildProgram, cl_program program, cl_uint count, const cl_device_id *devices,
-     const char *options, void(CL_CALLBACK *notify)(cl_program, void *), void *data) {
+STAGED(cl_int, clBuildProgram, cl_program program, cl_uint count, const cl_device_id *devices,
+       const char *options, void(CL_CALLBACK *notify)(cl_program, void *), void *data) {
     snprintf(staged.options, sizeof staged.options, "%s", options ? options : "");
-    return __real_clBuildProgram(program, count, devices, options, notify, data);
+    return real.clBuildProgram(program, count, devices, options, notify, data);
 }
 
-REAL(cl_int, clGetProgramInfo, cl_program program, cl_program_info what, size_t size, void *value,
-     size_t *needed) {
-    if (!staged.binary) return __real_clGetProgramInfo(program, what, size, value, needed);
+STAGED(cl_int, clGetProgramInfo, cl_program program, cl_program_info what, size_t size, void *value,
+       size_t *needed) {
+    if (!staged.binary) return real.clGetProgramInfo(program, what, size, value, needed);
     size_t length = strlen(staged.binary);
     if (what == CL_PROGRAM_BINARY_SIZES) return answer(&length, sizeof length, size, value, needed);
     if (what == CL_PROGRAM_BINARIES) {
         memcpy(*(unsigned char **)value, staged.binary, length);
         return CL_SUCCESS;
     }
-    return __real_clGetProgramInfo(program, what, size, value, needed);
+    return real.clGetProgramInfo(program, what, size, value, needed);
 }
 
-REAL(cl_program, clCreateProgramWithBinary, cl_context context, cl_uint count,
-     const cl_device_id *devices, const size_t *sizes, const unsigned char **binaries,
-     cl_int *loaded, cl_int *code) {
+STAGED(cl_program, clCreateProgramWithBinary, cl_context context, cl_uint count,
+       const cl_device_id *devices, const size_t *sizes, const unsigned char **binaries,
+       cl_int *loaded, cl_int *code) {
     snprintf(staged.loaded, sizeof staged.loaded, "%.*s", (int)sizes[0], (const char *)binaries[0]);
     if (staged.binary_code) {
         *code = staged.binary_code;
         return NULL;
     }
     if (!staged.reloaded)
-        return __real_clCreateProgramWithBinary(context, count, devices, sizes, binaries, loaded,
-                                                code);
+        return real.clCreateProgramWithBinary(context, count, devices, sizes, binaries, loaded,
+                                              code);
     *loaded = CL_SUCCESS;
-    return clCreateProgramWithSource(context, 1, &staged.reloaded, NULL, code);
+    return real.clCreateProgramWithSource(context, 1, &staged.reloaded, NULL, code);
 }
 
 enum { HUGE_LOG = 16 << 20 };
@@ -139,27 +140,27 @@ static cl_int staged_log(size_t size, void *value, size_t *needed) {
     }
 }
 
-REAL(cl_int, clGetProgramBuildInfo, cl_program program, cl_device_id device,
-     cl_program_build_info what, size_t size, void *value, size_t *needed) {
+STAGED(cl_int, clGetProgramBuildInfo, cl_program program, cl_device_id device,
+       cl_program_build_info what, size_t size, void *value, size_t *needed) {
     if (what == CL_PROGRAM_BUILD_LOG && staged.log != LOG_REAL)
         return staged_log(size, value, needed);
     if (what == CL_PROGRAM_BUILD_STATUS && staged.build_fails_late) {
         cl_build_status status = CL_BUILD_ERROR;
         return answer(&status, sizeof status, size, value, needed);
     }
-    return __real_clGetProgramBuildInfo(program, device, what, size, value, needed);
+    return real.clGetProgramBuildInfo(program, device, what, size, value, needed);
 }
 
-REAL(cl_int, clGetKernelWorkGroupInfo, cl_kernel kernel, cl_device_id device,
-     cl_kernel_work_group_info what, size_t size, void *value, size_t *needed) {
+STAGED(cl_int, clGetKernelWorkGroupInfo, cl_kernel kernel, cl_device_id device,
+       cl_kernel_work_group_info what, size_t size, void *value, size_t *needed) {
     if (what == CL_KERNEL_WORK_GROUP_SIZE && staged.group_limit)
         return answer(&staged.group_limit, sizeof staged.group_limit, size, value, needed);
-    return __real_clGetKernelWorkGroupInfo(kernel, device, what, size, value, needed);
+    return real.clGetKernelWorkGroupInfo(kernel, device, what, size, value, needed);
 }
 
-REAL(cl_int, clSetKernelArg, cl_kernel kernel, cl_uint index, size_t size, const void *value) {
+STAGED(cl_int, clSetKernelArg, cl_kernel kernel, cl_uint index, size_t size, const void *value) {
     staged.args_set++;
-    return __real_clSetKernelArg(kernel, index, size, value);
+    return real.clSetKernelArg(kernel, index, size, value);
 }
 
 static cl_int made(cl_int code, const cl_event *event) {
@@ -167,56 +168,56 @@ static cl_int made(cl_int code, const cl_event *event) {
     return code;
 }
 
-REAL(cl_int, clEnqueueNDRangeKernel, cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
-     const size_t *offset, const size_t *global, const size_t *local, cl_uint waits,
-     const cl_event *wait_list, cl_event *event) {
+STAGED(cl_int, clEnqueueNDRangeKernel, cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+       const size_t *offset, const size_t *global, const size_t *local, cl_uint waits,
+       const cl_event *wait_list, cl_event *event) {
     if (staged.launch_fail_at && --staged.launch_fail_at == 0) return staged.launch_code;
-    return made(__real_clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local,
-                                              waits, wait_list, event),
-                event);
-}
-
-REAL(cl_int, clEnqueueFillBuffer, cl_command_queue queue, cl_mem buffer, const void *pattern,
-     size_t pattern_size, size_t offset, size_t size, cl_uint waits, const cl_event *wait_list,
-     cl_event *event) {
-    staged.fills++;
-    return made(__real_clEnqueueFillBuffer(queue, buffer, pattern, pattern_size, offset, size,
-                                           waits, wait_list, event),
-                event);
-}
-
-REAL(cl_int, clEnqueueReadBuffer, cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-     size_t offset, size_t size, void *data, cl_uint waits, const cl_event *wait_list,
-     cl_event *event) {
-    return made(__real_clEnqueueReadBuffer(queue, buffer, blocking, offset, size, data, waits,
-                                           wait_list, event),
-                event);
-}
-
-REAL(cl_int, clEnqueueWriteBuffer, cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-     size_t offset, size_t size, const void *data, cl_uint waits, const cl_event *wait_list,
-     cl_event *event) {
-    return made(__real_clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, data, waits,
+    return made(real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits,
                                             wait_list, event),
                 event);
 }
 
-REAL(cl_int, clRetainEvent, cl_event event) {
+STAGED(cl_int, clEnqueueFillBuffer, cl_command_queue queue, cl_mem buffer, const void *pattern,
+       size_t pattern_size, size_t offset, size_t size, cl_uint waits, const cl_event *wait_list,
+       cl_event *event) {
+    staged.fills++;
+    return made(real.clEnqueueFillBuffer(queue, buffer, pattern, pattern_size, offset, size, waits,
+                                         wait_list, event),
+                event);
+}
+
+STAGED(cl_int, clEnqueueReadBuffer, cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+       size_t offset, size_t size, void *data, cl_uint waits, const cl_event *wait_list,
+       cl_event *event) {
+    return made(real.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, data, waits,
+                                         wait_list, event),
+                event);
+}
+
+STAGED(cl_int, clEnqueueWriteBuffer, cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+       size_t offset, size_t size, const void *data, cl_uint waits, const cl_event *wait_list,
+       cl_event *event) {
+    return made(real.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, data, waits,
+                                          wait_list, event),
+                event);
+}
+
+STAGED(cl_int, clRetainEvent, cl_event event) {
     staged.events_retained++;
-    return __real_clRetainEvent(event);
+    return real.clRetainEvent(event);
 }
 
-REAL(cl_int, clReleaseEvent, cl_event event) {
+STAGED(cl_int, clReleaseEvent, cl_event event) {
     staged.events_released++;
-    return __real_clReleaseEvent(event);
+    return real.clReleaseEvent(event);
 }
 
-REAL(cl_int, clGetEventProfilingInfo, cl_event event, cl_profiling_info what, size_t size,
-     void *value, size_t *needed) {
+STAGED(cl_int, clGetEventProfilingInfo, cl_event event, cl_profiling_info what, size_t size,
+       void *value, size_t *needed) {
     cl_ulong stamp = 0;
     switch (staged.stamps) {
     case STAMPS_REAL:
-        return __real_clGetEventProfilingInfo(event, what, size, value, needed);
+        return real.clGetEventProfilingInfo(event, what, size, value, needed);
     case STAMPS_MISSING:
         return CL_PROFILING_INFO_NOT_AVAILABLE;
     case STAMPS_ZERO:
@@ -234,26 +235,56 @@ REAL(cl_int, clGetEventProfilingInfo, cl_event event, cl_profiling_info what, si
     return answer(&stamp, sizeof stamp, size, value, needed);
 }
 
-REAL(cl_int, clFinish, cl_command_queue queue) {
-    cl_int code = __real_clFinish(queue);
+STAGED(cl_int, clFinish, cl_command_queue queue) {
+    cl_int code = real.clFinish(queue);
     if (staged.finish_code == CL_SUCCESS) return code;
     code = staged.finish_code;
     staged.finish_code = CL_SUCCESS;
     return code;
 }
 
-REAL(cl_int, clWaitForEvents, cl_uint count, const cl_event *events) {
-    cl_int code = __real_clWaitForEvents(count, events);
+STAGED(cl_int, clWaitForEvents, cl_uint count, const cl_event *events) {
+    cl_int code = real.clWaitForEvents(count, events);
     return staged.wait_code ? staged.wait_code : code;
 }
 
 #ifdef LAP_HAVE_CLBLAST
-#include <clblast_c.h>
+static lap_clblast_functions real_clblast;
 
-CLBlastStatusCode __real_CLBlastClearCache(void);
-CLBlastStatusCode __wrap_CLBlastClearCache(void);
-CLBlastStatusCode __wrap_CLBlastClearCache(void) {
+static CLBlastStatusCode staged_CLBlastClearCache(void) {
     staged.caches_cleared++;
-    return __real_CLBlastClearCache();
+    return real_clblast.CLBlastClearCache();
 }
 #endif
+
+void staged_install(void) {
+    if (real.clFinish || lap_cl_missing()) return;
+    real = lap_cl;
+#define STAGE(name) lap_cl.name = staged_##name
+    STAGE(clGetPlatformIDs);
+    STAGE(clGetPlatformInfo);
+    STAGE(clGetDeviceIDs);
+    STAGE(clGetDeviceInfo);
+    STAGE(clCreateCommandQueue);
+    STAGE(clCreateBuffer);
+    STAGE(clBuildProgram);
+    STAGE(clGetProgramInfo);
+    STAGE(clCreateProgramWithBinary);
+    STAGE(clGetProgramBuildInfo);
+    STAGE(clGetKernelWorkGroupInfo);
+    STAGE(clSetKernelArg);
+    STAGE(clEnqueueNDRangeKernel);
+    STAGE(clEnqueueFillBuffer);
+    STAGE(clEnqueueReadBuffer);
+    STAGE(clEnqueueWriteBuffer);
+    STAGE(clRetainEvent);
+    STAGE(clReleaseEvent);
+    STAGE(clGetEventProfilingInfo);
+    STAGE(clFinish);
+    STAGE(clWaitForEvents);
+#ifdef LAP_HAVE_CLBLAST
+    if (lap_clblast_missing()) return;
+    real_clblast = lap_clblast;
+    lap_clblast.CLBlastClearCache = staged_CLBlastClearCache;
+#endif
+}

@@ -53,4 +53,7 @@ typedef struct staged_calls {
 
 extern staged_calls staged;
 
+/* Put them in the place of the loader's functions; once is enough. */
+void staged_install(void);
+
 #endif
