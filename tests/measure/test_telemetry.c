@@ -3,6 +3,7 @@
 #include "measure/sensors.h"
 #include "measure/telemetry.h"
 #include "near.h"
+#include "standin/script_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,9 @@ static lap_telemetry_summary observe(const lap_device_info *d, const char *root,
     return s;
 }
 
-static void use(const char *words) {
+static void use(const char *script) {
     setenv("LAP_NVML", NVML_STANDIN_PATH, 1);
-    setenv("NVML_STANDIN", words, 1);
+    script_file("%s", script);
 }
 
 static void nvml_by_uuid(void **state) {
@@ -56,7 +57,7 @@ static void nvml_by_uuid(void **state) {
 
 static void nvml_of_a_part(void **state) {
     (void)state;
-    use("mig");
+    use("[nvml]\npart = yes\n");
     lap_device_info d = gpu_by_uuid();
     lap_telemetry_summary s = observe(&d, "", 0.06);
     assert_true(s.has);
@@ -65,14 +66,15 @@ static void nvml_of_a_part(void **state) {
 
 static void throttled_throughout(void **state) {
     (void)state;
-    use("throttled noenergy foreign");
+    use("[nvml]\nreasons = 4\nown_process = no\n"
+        "fail nvmlDeviceGetTotalEnergyConsumption 1+ 3\n");
     lap_device_info d = gpu_by_uuid();
     lap_telemetry_summary s = observe(&d, "", 0.6);
     assert_some(s.throttled_share, 1);
     assert_string_equal(s.reasons, "power cap");
     assert_some(s.power_w, 250); /* the readings' mean, without a counter */
     assert_none(s.other_processes);
-    use("throttled thermal");
+    use("[nvml]\nreasons = 0x4c\n");
     s = observe(&d, "", 0.06);
     assert_string_equal(s.reasons, "thermal, power cap, hardware slowdown");
     assert_none(s.power_w); /* too short for power */
@@ -93,14 +95,17 @@ static void nvml_by_pci(void **state) {
 static void absent_is_absent(void **state) {
     (void)state;
     lap_device_info d = gpu_by_uuid();
-    use("poor");
+    use("fail nvmlDeviceGetClockInfo 1+ 3\nfail nvmlDeviceGetTemperature 1+ 3\n"
+        "fail nvmlDeviceGetPowerUsage 1+ 3\n"
+        "fail nvmlDeviceGetTotalEnergyConsumption 1+ 3\n"
+        "fail nvmlDeviceGetCurrentClocksThrottleReasons 1+ 3\n");
     lap_telemetry_summary s = observe(&d, "", 0.06);
     assert_true(s.has && s.samples >= 2);
     assert_none(s.clock_min_mhz);
     assert_none(s.temperature_c);
     assert_none(s.throttled_share);
     const char *const paths[] = {"none", "/no/such/library.so", NVML_STANDIN_PATH};
-    use("noinit");
+    use("fail nvmlInit_v2 1+ 1\n");
     for (size_t i = 0; i < 3; i++) {
         setenv("LAP_NVML", paths[i], 1);
         lap_telemetry *t;
@@ -298,5 +303,7 @@ int main(void) {
         cmocka_unit_test(paused_reads_nothing),
         cmocka_unit_test(readings_are_kept),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    script_none();
+    return failed;
 }

@@ -5,15 +5,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const script_functions[] = {"cudaDeviceGetAttribute",
+                                        "cudaDriverGetVersion",
+                                        "cudaEventCreate",
+                                        "cudaEventDestroy",
+                                        "cudaEventElapsedTime",
+                                        "cudaEventRecord",
+                                        "cudaEventSynchronize",
+                                        "cudaFree",
+                                        "cudaFreeHost",
+                                        "cudaFuncGetAttributes",
+                                        "cudaFuncSetAttribute",
+                                        "cudaGetDeviceCount",
+                                        "cudaGetDeviceProperties",
+                                        "cudaGetLastError",
+                                        "cudaGraphDestroy",
+                                        "cudaGraphExecDestroy",
+                                        "cudaGraphInstantiate",
+                                        "cudaGraphLaunch",
+                                        "cudaLaunchKernel",
+                                        "cudaLibraryGetKernel",
+                                        "cudaLibraryLoadData",
+                                        "cudaLibraryUnload",
+                                        "cudaMalloc",
+                                        "cudaMallocHost",
+                                        "cudaMemGetInfo",
+                                        "cudaMemcpyAsync",
+                                        "cudaMemsetAsync",
+                                        "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+                                        "cudaRuntimeGetVersion",
+                                        "cudaSetDevice",
+                                        "cudaStreamBeginCapture",
+                                        "cudaStreamCreateWithFlags",
+                                        "cudaStreamDestroy",
+                                        "cudaStreamEndCapture",
+                                        "cudaStreamQuery",
+                                        "cudaStreamSynchronize",
+                                        "cudaStreamWaitEvent",
+                                        NULL};
+
 standin_settings standin;
 standin_state standin_s;
 
 /* ---- the script ----------------------------------------------------------------------------- */
-
-static int environment(const char *name, int otherwise) {
-    const char *text = getenv(name);
-    return text ? atoi(text) : otherwise;
-}
 
 void standin_reset(void) {
     allocation *allocations = standin_s.allocations;
@@ -23,21 +57,15 @@ void standin_reset(void) {
     standin_s.allocations = allocations;
     standin_s.live = live;
     memset(&standin, 0, sizeof standin);
-    standin.devices = environment("LAP_STANDIN_DEVICES", 1);
-    standin.count_error = environment("LAP_STANDIN_COUNT_ERROR", 0);
-    standin.driver = environment("LAP_STANDIN_DRIVER", 13000);
+    const script *told = script_get();
+    standin.devices = (int)told->cuda.devices;
+    standin.count_error = (int)told->cuda.count_error;
+    standin.driver = (int)told->cuda.driver;
     standin.max_threads = 1024;
-    standin.cc_major = 9;
-    snprintf(standin.name, sizeof standin.name, "Stand-in GPU");
-    const char *text = getenv("LAP_STANDIN_CC");
-    if (text) sscanf(text, "%d.%d", &standin.cc_major, &standin.cc_minor);
-    text = getenv("LAP_STANDIN_MEMORY");
-    standin.memory_bytes = text ? (size_t)strtoull(text, NULL, 10) : (size_t)1 << 30;
-    text = getenv("LAP_STANDIN_FAIL");
-    char function[48];
-    int nth, code;
-    if (text && sscanf(text, "%47[^:]:%d:%d", function, &nth, &code) == 3)
-        standin_fail(function, nth, code);
+    standin.cc_major = (int)told->cuda.capability.at[0];
+    standin.cc_minor = (int)told->cuda.capability.at[1];
+    standin.memory_bytes = (size_t)told->cuda.memory;
+    snprintf(standin.name, sizeof standin.name, "%.255s", told->cuda.name.bytes);
 }
 
 static size_t function_slot(const char *name) {
@@ -90,6 +118,8 @@ int standin_enter(const char *function) {
     if (version) *version = '\0';
     size_t i = function_slot(name);
     standin_s.functions[i].calls++;
+    int code = script_enter(name);
+    if (code) return code;
     if (standin_s.sticky) return standin_s.sticky;
     if (standin_s.functions[i].fail_at != standin_s.functions[i].calls) return 0;
     return standin_s.functions[i].code;

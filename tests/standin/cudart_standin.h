@@ -3,9 +3,7 @@
  * is given (addresses, handles, capture rules) as the real one would, and runs registered C
  * functions as kernels. Not thread-safe.
  *
- * The environment sets the start values, for whole programs: LAP_STANDIN_DEVICES=N,
- * LAP_STANDIN_COUNT_ERROR=CODE, LAP_STANDIN_CC=9.0, LAP_STANDIN_MEMORY=BYTES,
- * LAP_STANDIN_DRIVER=13000, LAP_STANDIN_FAIL=function:nth:code.
+ * The script (script.h: [cuda], fail, delay) has the start values, for whole programs too.
  */
 #ifndef LAP_TESTS_CUDART_STANDIN_H
 #define LAP_TESTS_CUDART_STANDIN_H

@@ -3,6 +3,7 @@
 #define LAP_TESTS_CUDART_STANDIN_PRIVATE_H
 
 #include "cudart_standin.h"
+#include "script.h"
 
 #include <stdint.h>
 

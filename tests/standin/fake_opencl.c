@@ -1,87 +1,56 @@
-/* A fake OpenCL driver for the ICD loader, told by the environment what to be. Its memory is real,
- * its kernels do nothing at all: a program that reports a time for it has not checked results.
+/* A fake OpenCL driver for the ICD loader: it answers as its script says (script.h). Its memory is
+ * real, its kernels do nothing at all: a program that reports a time for it has not checked
+ * results.
  *
- *   LAP_FAKE_CL_DEVICES     one number a platform, comma-separated: how many devices it has, or the
- *                           negative code that clGetDeviceIDs gives ("1,0,-6"); default "1". Read
- *                           when the loader loads the driver; all below whenever asked for
- *   LAP_FAKE_CL_NAME        CL_DEVICE_NAME; \0 \n \t \\ \xHH are bytes, and no NUL is added
- *   LAP_FAKE_CL_TYPE        gpu (default), cpu, accelerator
- *   LAP_FAKE_CL_UUID        32 hexadecimal digits, of every device: they are then one device
- *   LAP_FAKE_CL_PCI         "domain:bus:device.function" in hexadecimal, of every device
- *   LAP_FAKE_CL_MEMORY, LAP_FAKE_CL_MAX_ALLOC    bytes
- *   LAP_FAKE_CL_GROUP, LAP_FAKE_CL_KERNEL_GROUP  largest group, of the device and of any kernel
- *   LAP_FAKE_CL_STAMPS      zero, reversed (end = start - 1), equal, missing; else sound ones
- *   LAP_FAKE_CL_FAIL        "call:n:code": the nth call from loading fails so; calls are alloc,
- *                           build, launch, finish, queue
+ * The loader asks for platforms once, when it loads the driver; all else is looked up whenever
+ * asked for, so a later script may change it, but for the number of platforms.
  *
  * Only what OpenCL 1.2 host programs of this project call is there; other entries are NULL.
  */
 #include "fake_opencl.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLATFORMS_MAX = 8, DEVICES_MAX = 8 };
+const char *const script_functions[] = {"clBuildProgram",
+                                        "clCreateBuffer",
+                                        "clCreateCommandQueue",
+                                        "clCreateContext",
+                                        "clCreateKernel",
+                                        "clCreateProgramWithSource",
+                                        "clCreateSubBuffer",
+                                        "clEnqueueBarrierWithWaitList",
+                                        "clEnqueueFillBuffer",
+                                        "clEnqueueMapBuffer",
+                                        "clEnqueueNDRangeKernel",
+                                        "clEnqueueReadBuffer",
+                                        "clEnqueueUnmapMemObject",
+                                        "clEnqueueWriteBuffer",
+                                        "clFinish",
+                                        "clFlush",
+                                        "clGetDeviceIDs",
+                                        "clGetDeviceInfo",
+                                        "clGetEventInfo",
+                                        "clGetEventProfilingInfo",
+                                        "clGetKernelInfo",
+                                        "clGetKernelWorkGroupInfo",
+                                        "clGetPlatformIDs",
+                                        "clGetPlatformInfo",
+                                        "clGetProgramBuildInfo",
+                                        "clReleaseCommandQueue",
+                                        "clReleaseContext",
+                                        "clReleaseEvent",
+                                        "clReleaseKernel",
+                                        "clReleaseMemObject",
+                                        "clReleaseProgram",
+                                        "clRetainEvent",
+                                        "clSetKernelArg",
+                                        "clWaitForEvents",
+                                        NULL};
 
-static struct _cl_platform_id platforms[PLATFORMS_MAX];
-static struct _cl_device_id devices[PLATFORMS_MAX][DEVICES_MAX];
-
-/* ---- environment ---------------------------------------------------------------------------- */
-
-const char *fake_text(const char *name, const char *otherwise) {
-    char variable[64];
-    snprintf(variable, sizeof variable, "LAP_FAKE_CL_%s", name);
-    const char *value = getenv(variable);
-    return value ? value : otherwise;
-}
-
-uint64_t fake_number(const char *name, uint64_t otherwise) {
-    const char *value = fake_text(name, NULL);
-    return value ? strtoull(value, NULL, 10) : otherwise;
-}
-
-cl_int fake_failure(const char *call) {
-    static const char *const calls[] = {"alloc", "build", "launch", "finish", "queue"};
-    static unsigned long counts[5];
-    char wanted[16];
-    unsigned long nth;
-    int code;
-    for (size_t i = 0; i < 5; i++) {
-        if (strcmp(call, calls[i]) != 0) continue;
-        counts[i]++;
-        if (sscanf(fake_text("FAIL", ""), "%15[a-z]:%lu:%d", wanted, &nth, &code) == 3 &&
-            strcmp(wanted, call) == 0 && counts[i] == nth)
-            return code;
-    }
-    return CL_SUCCESS;
-}
-
-static int hex_digit(char c) {
-    const char *digits = "0123456789abcdef";
-    const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
-/* Escapes to bytes; returns how many. */
-static size_t unescape(char *to, size_t size, const char *from) {
-    size_t n = 0;
-    for (const char *p = from; *p && n < size; p++) {
-        if (*p != '\\' || !p[1]) {
-            to[n++] = *p;
-            continue;
-        }
-        p++;
-        if (*p == 'x' && hex_digit(p[1]) >= 0 && hex_digit(p[2]) >= 0) {
-            to[n++] = (char)(hex_digit(p[1]) * 16 + hex_digit(p[2]));
-            p += 2;
-        } else {
-            to[n++] = *p == '0' ? '\0' : *p == 'n' ? '\n' : *p == 't' ? '\t' : *p;
-        }
-    }
-    return n;
-}
+static struct _cl_platform_id platforms[SCRIPT_PLATFORMS];
+static struct _cl_device_id devices[SCRIPT_PLATFORMS][SCRIPT_DEVICES];
 
 cl_int fake_answer(const void *bytes, size_t n, size_t size, void *value, size_t *needed) {
     if (needed) *needed = n;
@@ -93,37 +62,43 @@ cl_int fake_answer(const void *bytes, size_t n, size_t size, void *value, size_t
 
 /* ---- platforms ------------------------------------------------------------------------------ */
 
-static cl_uint load_platforms(void) {
-    static cl_uint count;
-    if (count > 0) return count;
-    const char *p = fake_text("DEVICES", "1");
-    while (*p && count < PLATFORMS_MAX) {
-        char *end;
-        long n = strtol(p, &end, 10);
-        if (end == p) break;
-        platforms[count] = (struct _cl_platform_id){&fake_dispatch, count,
-                                                    (int)(n > DEVICES_MAX ? DEVICES_MAX : n)};
-        for (unsigned d = 0; d < DEVICES_MAX; d++)
-            devices[count][d] = (struct _cl_device_id){&fake_dispatch, &platforms[count], d};
-        count++;
-        p = *end == ',' ? end + 1 : end;
-    }
-    return count;
+static const script_platform *platform_of(cl_platform_id platform) {
+    const script *s = script_get();
+    if (platform->index < s->platform_count) return &s->platforms[platform->index];
+    fprintf(stderr, "stand-in: this script has no platform %u\n", platform->index);
+    abort();
+}
+
+const script_device *fake_device_of(cl_device_id device) {
+    const script_platform *platform = platform_of(device->platform);
+    if (device->index < platform->device_count) return &platform->devices[device->index];
+    fprintf(stderr, "stand-in: this script has no device %u of platform %u\n", device->index,
+            device->platform->index);
+    abort();
 }
 
 static cl_int CL_API_CALL get_platforms(cl_uint room, cl_platform_id *out, cl_uint *count) {
-    cl_uint n = load_platforms();
+    FAKE_ENTER("clGetPlatformIDs");
+    cl_uint n = (cl_uint)script_get()->platform_count;
     if (count) *count = n;
-    for (cl_uint i = 0; out && i < n && i < room; i++)
-        out[i] = &platforms[i];
-    return n > 0 ? CL_SUCCESS : CL_PLATFORM_NOT_FOUND_KHR;
+    for (cl_uint i = 0; i < n; i++) {
+        platforms[i] = (struct _cl_platform_id){&fake_dispatch, i};
+        for (unsigned d = 0; d < SCRIPT_DEVICES; d++)
+            devices[i][d] = (struct _cl_device_id){&fake_dispatch, &platforms[i], d};
+        if (out && i < room) out[i] = &platforms[i];
+    }
+    return CL_SUCCESS;
 }
 
 static cl_int CL_API_CALL platform_info(cl_platform_id platform, cl_platform_info what, size_t size,
                                         void *value, size_t *needed) {
+    FAKE_ENTER("clGetPlatformInfo");
     char name[32];
     const char *text = NULL;
+    const script_text *given = &platform_of(platform)->name;
     snprintf(name, sizeof name, "Fake %u", platform->index);
+    if (what == CL_PLATFORM_NAME && given->length)
+        return fake_answer(given->bytes, given->length, size, value, needed);
     if (what == CL_PLATFORM_NAME) text = name;
     if (what == CL_PLATFORM_VENDOR) text = "Fake vendor";
     if (what == CL_PLATFORM_VERSION) text = "OpenCL 1.2 fake";
@@ -135,33 +110,37 @@ static cl_int CL_API_CALL platform_info(cl_platform_id platform, cl_platform_inf
 
 /* ---- devices -------------------------------------------------------------------------------- */
 
-static cl_device_type fake_type(void) {
-    const char *type = fake_text("TYPE", "gpu");
-    if (strcmp(type, "cpu") == 0) return CL_DEVICE_TYPE_CPU;
-    return strcmp(type, "accelerator") == 0 ? CL_DEVICE_TYPE_ACCELERATOR : CL_DEVICE_TYPE_GPU;
+static cl_device_type type_of(const script_device *device) {
+    static const cl_device_type types[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_CPU,
+                                           CL_DEVICE_TYPE_ACCELERATOR};
+    return types[device->type];
 }
 
 static cl_int CL_API_CALL get_devices(cl_platform_id platform, cl_device_type type, cl_uint room,
                                       cl_device_id *out, cl_uint *count) {
-    if (platform->devices < 0) return platform->devices;
-    if (platform->devices == 0 || !(type == CL_DEVICE_TYPE_ALL || (type & fake_type())))
-        return CL_DEVICE_NOT_FOUND;
-    if (count) *count = (cl_uint)platform->devices;
-    for (cl_uint i = 0; out && i < (cl_uint)platform->devices && i < room; i++)
-        out[i] = &devices[platform->index][i];
-    return CL_SUCCESS;
+    FAKE_ENTER("clGetDeviceIDs");
+    const script_platform *p = platform_of(platform);
+    if (p->error) return (cl_int)p->error;
+    cl_uint n = 0;
+    for (cl_uint i = 0; i < p->device_count; i++) {
+        if (type != CL_DEVICE_TYPE_ALL && !(type & type_of(&p->devices[i]))) continue;
+        if (out && n < room) out[n] = &devices[platform->index][i];
+        n++;
+    }
+    if (count) *count = n;
+    return n ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
 }
 
-static cl_int text_info(cl_device_info what, size_t size, void *value, size_t *needed) {
-    char text[1024];
+static cl_int text_info(const script_device *d, cl_device_info what, size_t size, void *value,
+                        size_t *needed) {
+    char text[128];
     switch (what) {
     case CL_DEVICE_NAME:
-        return fake_answer(text, unescape(text, sizeof text, fake_text("NAME", "Fake device\\0")),
-                           size, value, needed);
+        return fake_answer(d->name.bytes, d->name.length, size, value, needed);
     case CL_DEVICE_EXTENSIONS:
         snprintf(text, sizeof text, "cl_khr_global_int32_base_atomics%s%s",
-                 fake_text("UUID", NULL) ? " cl_khr_device_uuid" : "",
-                 fake_text("PCI", NULL) ? " cl_khr_pci_bus_info" : "");
+                 d->uuid.count ? " cl_khr_device_uuid" : "",
+                 d->pci.count ? " cl_khr_pci_bus_info" : "");
         break;
     case CL_DEVICE_VERSION:
         snprintf(text, sizeof text, "OpenCL 1.2 fake");
@@ -175,30 +154,33 @@ static cl_int text_info(cl_device_info what, size_t size, void *value, size_t *n
     return fake_answer(text, strlen(text) + 1, size, value, needed);
 }
 
-static cl_int identity_info(cl_device_info what, size_t size, void *value, size_t *needed) {
-    cl_uchar uuid[16] = {0};
-    cl_uint pci[4] = {0};
-    const char *text = fake_text(what == CL_DEVICE_UUID_KHR ? "UUID" : "PCI", NULL);
-    if (!text) return CL_INVALID_VALUE;
-    if (what == CL_DEVICE_UUID_KHR) {
-        for (size_t i = 0; i < 16 && strlen(text) == 32; i++)
-            uuid[i] = (cl_uchar)(hex_digit(text[2 * i]) * 16 + hex_digit(text[2 * i + 1]));
-        return fake_answer(uuid, sizeof uuid, size, value, needed);
-    }
-    if (sscanf(text, "%x:%x:%x.%x", &pci[0], &pci[1], &pci[2], &pci[3]) != 4)
-        return CL_INVALID_VALUE;
+static cl_int identity_info(const script_device *d, cl_device_info what, size_t size, void *value,
+                            size_t *needed) {
+    cl_uchar uuid[16];
+    cl_uint pci[4];
+    const script_numbers *given = what == CL_DEVICE_UUID_KHR ? &d->uuid : &d->pci;
+    if (given->count == 0) return CL_INVALID_VALUE;
+    for (size_t i = 0; i < 16; i++)
+        uuid[i] = (cl_uchar)given->at[i];
+    for (size_t i = 0; i < 4; i++)
+        pci[i] = (cl_uint)given->at[i];
+    if (what == CL_DEVICE_UUID_KHR) return fake_answer(uuid, sizeof uuid, size, value, needed);
     return fake_answer(pci, sizeof pci, size, value, needed);
 }
 
-static cl_int number_info(cl_device_info what, size_t size, void *value, size_t *needed) {
-    const cl_ulong gib = 1u << 30;
+uint64_t fake_max_alloc(const script_device *device) {
+    return (uint64_t)(device->max_alloc ? device->max_alloc : device->memory);
+}
+
+static cl_int number_info(const script_device *d, cl_device_info what, size_t size, void *value,
+                          size_t *needed) {
     cl_ulong wide = 0;
     switch (what) {
     case CL_DEVICE_GLOBAL_MEM_SIZE:
-        wide = fake_number("MEMORY", 4 * gib);
+        wide = (cl_ulong)d->memory;
         break;
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
-        wide = fake_number("MAX_ALLOC", fake_number("MEMORY", 4 * gib));
+        wide = fake_max_alloc(d);
         break;
     case CL_DEVICE_GLOBAL_MEM_CACHE_SIZE:
     case CL_DEVICE_LOCAL_MEM_SIZE:
@@ -212,9 +194,11 @@ static cl_int number_info(cl_device_info what, size_t size, void *value, size_t 
 
 static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size,
                                       void *value, size_t *needed) {
-    const size_t group = (size_t)fake_number("GROUP", 256);
+    FAKE_ENTER("clGetDeviceInfo");
+    const script_device *d = fake_device_of(device);
+    const size_t group = (size_t)d->group;
     const size_t sizes[3] = {group, group, group}, resolution = 1;
-    const cl_device_type type = fake_type();
+    const cl_device_type type = type_of(d);
     cl_uint number;
     switch (what) {
     case CL_DEVICE_NAME:
@@ -222,10 +206,10 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
     case CL_DEVICE_VERSION:
     case CL_DRIVER_VERSION:
     case CL_DEVICE_EXTENSIONS:
-        return text_info(what, size, value, needed);
+        return text_info(d, what, size, value, needed);
     case CL_DEVICE_UUID_KHR:
     case CL_DEVICE_PCI_BUS_INFO_KHR:
-        return identity_info(what, size, value, needed);
+        return identity_info(d, what, size, value, needed);
     case CL_DEVICE_TYPE:
         return fake_answer(&type, sizeof type, size, value, needed);
     case CL_DEVICE_PLATFORM:
@@ -254,7 +238,7 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
         number = 3;
         break;
     default:
-        return number_info(what, size, value, needed);
+        return number_info(d, what, size, value, needed);
     }
     return fake_answer(&number, sizeof number, size, value, needed);
 }

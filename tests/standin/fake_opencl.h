@@ -1,17 +1,15 @@
-/* Private to the fake OpenCL driver: its objects and what it reads from the environment.
- * See fake_opencl.c for what can be set. */
+/* Private to the fake OpenCL driver: its objects, and how its functions begin. */
 #ifndef LAP_TESTS_FAKE_OPENCL_H
 #define LAP_TESTS_FAKE_OPENCL_H
 
-#include <CL/cl_icd.h>
+#include "script.h"
 
-#include <stdint.h>
+#include <CL/cl_icd.h>
 
 /* Every OpenCL object starts with the loader's dispatch table. */
 struct _cl_platform_id {
     const cl_icd_dispatch *dispatch;
     unsigned index;
-    int devices; /* how many, or the negative code that listing them gives */
 };
 
 struct _cl_device_id {
@@ -24,11 +22,16 @@ extern const cl_icd_dispatch fake_dispatch;
 
 /* One answer in OpenCL's way: the size, and the bytes when there is room. */
 cl_int fake_answer(const void *bytes, size_t n, size_t size, void *value, size_t *needed);
-/* The value of LAP_FAKE_CL_<name>, or otherwise. Read anew each time: a test may change it. */
-const char *fake_text(const char *name, const char *otherwise);
-uint64_t fake_number(const char *name, uint64_t otherwise);
-/* LAP_FAKE_CL_FAIL="call:n:code": the code when this is the nth such call, else CL_SUCCESS. */
-cl_int fake_failure(const char *call);
+/* What the script says of a device. */
+const script_device *fake_device_of(cl_device_id device);
+uint64_t fake_max_alloc(const script_device *device);
+
+/* The first line of a function that gives a code. */
+#define FAKE_ENTER(function)                                                                       \
+    do {                                                                                           \
+        cl_int code_ = script_enter(function);                                                     \
+        if (code_ != CL_SUCCESS) return code_;                                                     \
+    } while (0)
 
 /* fake_opencl_work.c */
 cl_context CL_API_CALL fake_create_context(const cl_context_properties *properties, cl_uint count,

@@ -1,5 +1,5 @@
 /* The fake OpenCL driver's work: buffers of host memory, programs that always build, kernels that
- * do nothing, events with stamps from the host's clock or as LAP_FAKE_CL_STAMPS wants them. */
+ * do nothing, events with stamps from the host's clock or as the script wants them. */
 #include "fake_opencl.h"
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 struct _cl_context {
     const cl_icd_dispatch *dispatch;
+    cl_device_id device; /* the first, whose limits hold */
 };
 
 struct _cl_command_queue {
@@ -52,45 +53,48 @@ cl_context CL_API_CALL fake_create_context(const cl_context_properties *properti
                                            void(CL_CALLBACK *notify)(const char *, const void *,
                                                                      size_t, void *),
                                            void *data, cl_int *code) {
-    (void)properties, (void)count, (void)devices, (void)notify, (void)data;
-    return new_object(sizeof(struct _cl_context), CL_SUCCESS, code);
+    (void)properties, (void)notify, (void)data;
+    cl_int failure = count ? script_enter("clCreateContext") : CL_INVALID_VALUE;
+    cl_context context = new_object(sizeof *context, failure, code);
+    if (context) context->device = devices[0];
+    return context;
 }
 
 cl_int CL_API_CALL fake_release_context(cl_context context) {
     free(context);
-    return CL_SUCCESS;
+    return script_enter("clReleaseContext");
 }
 
 cl_command_queue CL_API_CALL fake_create_queue(cl_context context, cl_device_id device,
                                                cl_command_queue_properties properties,
                                                cl_int *code) {
     (void)context, (void)device, (void)properties;
-    return new_object(sizeof(struct _cl_command_queue), fake_failure("queue"), code);
+    return new_object(sizeof(struct _cl_command_queue), script_enter("clCreateCommandQueue"), code);
 }
 
 cl_int CL_API_CALL fake_release_queue(cl_command_queue queue) {
     free(queue);
-    return CL_SUCCESS;
+    return script_enter("clReleaseCommandQueue");
 }
 
 cl_int CL_API_CALL fake_flush(cl_command_queue queue) {
     (void)queue;
-    return CL_SUCCESS;
+    return script_enter("clFlush");
 }
 
 cl_int CL_API_CALL fake_finish(cl_command_queue queue) {
     (void)queue;
-    return fake_failure("finish");
+    return script_enter("clFinish");
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
 cl_mem CL_API_CALL fake_create_buffer(cl_context context, cl_mem_flags flags, size_t size,
                                       void *host, cl_int *code) {
-    (void)context, (void)flags, (void)host;
-    cl_int failure = fake_failure("alloc");
-    uint64_t limit = fake_number("MAX_ALLOC", fake_number("MEMORY", (uint64_t)4 << 30));
-    if (failure == CL_SUCCESS && size > limit) failure = CL_INVALID_BUFFER_SIZE;
+    (void)flags, (void)host;
+    cl_int failure = script_enter("clCreateBuffer");
+    if (failure == CL_SUCCESS && size > fake_max_alloc(fake_device_of(context->device)))
+        failure = CL_INVALID_BUFFER_SIZE;
     cl_mem memory = new_object(sizeof *memory, failure, code);
     if (!memory) return NULL;
     memory->size = size;
@@ -106,7 +110,8 @@ cl_mem CL_API_CALL fake_create_sub_buffer(cl_mem parent, cl_mem_flags flags,
                                           cl_int *code) {
     (void)flags, (void)type;
     const cl_buffer_region *region = info;
-    cl_int failure = region->origin % 128 ? CL_MISALIGNED_SUB_BUFFER_OFFSET : CL_SUCCESS;
+    cl_int failure =
+        region->origin % 128 ? CL_MISALIGNED_SUB_BUFFER_OFFSET : script_enter("clCreateSubBuffer");
     cl_mem memory = new_object(sizeof *memory, failure, code);
     if (!memory) return NULL;
     memory->parent = parent;
@@ -118,7 +123,7 @@ cl_mem CL_API_CALL fake_create_sub_buffer(cl_mem parent, cl_mem_flags flags,
 cl_int CL_API_CALL fake_release_memory(cl_mem memory) {
     if (!memory->parent) free(memory->bytes);
     free(memory);
-    return CL_SUCCESS;
+    return script_enter("clReleaseMemObject");
 }
 
 /* ---- programs and kernels ------------------------------------------------------------------- */
@@ -126,7 +131,8 @@ cl_int CL_API_CALL fake_release_memory(cl_mem memory) {
 cl_program CL_API_CALL fake_create_program(cl_context context, cl_uint count, const char **sources,
                                            const size_t *lengths, cl_int *code) {
     (void)context, (void)lengths;
-    cl_program program = new_object(sizeof *program, CL_SUCCESS, code);
+    cl_program program =
+        new_object(sizeof *program, script_enter("clCreateProgramWithSource"), code);
     if (program && count > 0) program->source = strdup(sources[0]);
     return program;
 }
@@ -135,13 +141,14 @@ cl_int CL_API_CALL fake_build_program(cl_program program, cl_uint count,
                                       const cl_device_id *devices, const char *options,
                                       void(CL_CALLBACK *notify)(cl_program, void *), void *data) {
     (void)program, (void)count, (void)devices, (void)options, (void)notify, (void)data;
-    return fake_failure("build");
+    return script_enter("clBuildProgram");
 }
 
 cl_int CL_API_CALL fake_build_info(cl_program program, cl_device_id device,
                                    cl_program_build_info what, size_t size, void *value,
                                    size_t *needed) {
     (void)program, (void)device;
+    FAKE_ENTER("clGetProgramBuildInfo");
     static const char log[] = "fake: told to fail";
     if (what == CL_PROGRAM_BUILD_LOG) return fake_answer(log, sizeof log, size, value, needed);
     return CL_INVALID_VALUE;
@@ -150,7 +157,7 @@ cl_int CL_API_CALL fake_build_info(cl_program program, cl_device_id device,
 cl_int CL_API_CALL fake_release_program(cl_program program) {
     free(program->source);
     free(program);
-    return CL_SUCCESS;
+    return script_enter("clReleaseProgram");
 }
 
 /* How many parameters "name(" … ")" lists; -1 when the source has no such thing. */
@@ -171,14 +178,15 @@ static int count_parameters(const char *source, const char *name) {
 
 cl_kernel CL_API_CALL fake_create_kernel(cl_program program, const char *name, cl_int *code) {
     int args = program->source ? count_parameters(program->source, name) : -1;
-    cl_kernel kernel =
-        new_object(sizeof *kernel, args < 0 ? CL_INVALID_KERNEL_NAME : CL_SUCCESS, code);
+    cl_int failure = args < 0 ? CL_INVALID_KERNEL_NAME : script_enter("clCreateKernel");
+    cl_kernel kernel = new_object(sizeof *kernel, failure, code);
     if (kernel) kernel->args = (cl_uint)args;
     return kernel;
 }
 
 cl_int CL_API_CALL fake_kernel_info(cl_kernel kernel, cl_kernel_info what, size_t size, void *value,
                                     size_t *needed) {
+    FAKE_ENTER("clGetKernelInfo");
     if (what != CL_KERNEL_NUM_ARGS) return CL_INVALID_VALUE;
     return fake_answer(&kernel->args, sizeof kernel->args, size, value, needed);
 }
@@ -186,20 +194,23 @@ cl_int CL_API_CALL fake_kernel_info(cl_kernel kernel, cl_kernel_info what, size_
 cl_int CL_API_CALL fake_group_info(cl_kernel kernel, cl_device_id device,
                                    cl_kernel_work_group_info what, size_t size, void *value,
                                    size_t *needed) {
-    (void)kernel, (void)device;
+    (void)kernel;
+    FAKE_ENTER("clGetKernelWorkGroupInfo");
     if (what != CL_KERNEL_WORK_GROUP_SIZE) return CL_INVALID_VALUE;
-    size_t limit = (size_t)fake_number("KERNEL_GROUP", fake_number("GROUP", 256));
+    const script_device *d = fake_device_of(device);
+    size_t limit = (size_t)(d->kernel_group ? d->kernel_group : d->group);
     return fake_answer(&limit, sizeof limit, size, value, needed);
 }
 
 cl_int CL_API_CALL fake_set_arg(cl_kernel kernel, cl_uint index, size_t size, const void *value) {
     (void)size, (void)value;
+    FAKE_ENTER("clSetKernelArg");
     return index < kernel->args ? CL_SUCCESS : CL_INVALID_ARG_INDEX;
 }
 
 cl_int CL_API_CALL fake_release_kernel(cl_kernel kernel) {
     free(kernel);
-    return CL_SUCCESS;
+    return script_enter("clReleaseKernel");
 }
 
 /* ---- commands and events -------------------------------------------------------------------- */
@@ -225,8 +236,9 @@ cl_int CL_API_CALL fake_launch(cl_command_queue queue, cl_kernel kernel, cl_uint
                                cl_uint waits, const cl_event *wait_list, cl_event *event) {
     (void)queue, (void)kernel, (void)dimensions, (void)offset, (void)global, (void)local;
     (void)waits, (void)wait_list;
-    cl_int failure = fake_failure("launch");
-    return failure == CL_SUCCESS ? done(now(), event) : failure;
+    cl_ulong start = now();
+    FAKE_ENTER("clEnqueueNDRangeKernel");
+    return done(start, event);
 }
 
 cl_int CL_API_CALL fake_fill(cl_command_queue queue, cl_mem buffer, const void *pattern,
@@ -234,6 +246,7 @@ cl_int CL_API_CALL fake_fill(cl_command_queue queue, cl_mem buffer, const void *
                              const cl_event *wait_list, cl_event *event) {
     (void)queue, (void)waits, (void)wait_list;
     cl_ulong start = now();
+    FAKE_ENTER("clEnqueueFillBuffer");
     for (size_t i = 0; i + pattern_size <= size; i += pattern_size)
         memcpy(buffer->bytes + offset + i, pattern, pattern_size);
     return done(start, event);
@@ -243,7 +256,7 @@ void *CL_API_CALL fake_map(cl_command_queue queue, cl_mem buffer, cl_bool blocki
                            cl_map_flags flags, size_t offset, size_t size, cl_uint waits,
                            const cl_event *wait_list, cl_event *event, cl_int *code) {
     (void)queue, (void)blocking, (void)flags, (void)size, (void)waits, (void)wait_list;
-    cl_int failure = fake_failure("map");
+    cl_int failure = script_enter("clEnqueueMapBuffer");
     if (code) *code = failure;
     if (failure != CL_SUCCESS) return NULL;
     if (event) done(now(), event);
@@ -253,6 +266,7 @@ void *CL_API_CALL fake_map(cl_command_queue queue, cl_mem buffer, cl_bool blocki
 cl_int CL_API_CALL fake_unmap(cl_command_queue queue, cl_mem buffer, void *data, cl_uint waits,
                               const cl_event *wait_list, cl_event *event) {
     (void)queue, (void)buffer, (void)data, (void)waits, (void)wait_list;
+    FAKE_ENTER("clEnqueueUnmapMemObject");
     return done(now(), event);
 }
 
@@ -260,8 +274,8 @@ cl_int CL_API_CALL fake_unmap(cl_command_queue queue, cl_mem buffer, void *data,
 cl_int CL_API_CALL fake_barrier(cl_command_queue queue, cl_uint waits, const cl_event *wait_list,
                                 cl_event *event) {
     (void)queue, (void)waits, (void)wait_list;
-    cl_int failure = fake_failure("barrier");
-    return failure == CL_SUCCESS ? done(now(), event) : failure;
+    FAKE_ENTER("clEnqueueBarrierWithWaitList");
+    return done(now(), event);
 }
 
 cl_int CL_API_CALL fake_read(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
@@ -269,6 +283,7 @@ cl_int CL_API_CALL fake_read(cl_command_queue queue, cl_mem buffer, cl_bool bloc
                              cl_event *event) {
     (void)queue, (void)blocking, (void)waits, (void)wait_list;
     cl_ulong start = now();
+    FAKE_ENTER("clEnqueueReadBuffer");
     memcpy(data, buffer->bytes + offset, size);
     return done(start, event);
 }
@@ -278,17 +293,19 @@ cl_int CL_API_CALL fake_write(cl_command_queue queue, cl_mem buffer, cl_bool blo
                               const cl_event *wait_list, cl_event *event) {
     (void)queue, (void)blocking, (void)waits, (void)wait_list;
     cl_ulong start = now();
+    FAKE_ENTER("clEnqueueWriteBuffer");
     memcpy(buffer->bytes + offset, data, size);
     return done(start, event);
 }
 
 cl_int CL_API_CALL fake_wait(cl_uint count, const cl_event *events) {
     (void)count, (void)events;
-    return CL_SUCCESS;
+    return script_enter("clWaitForEvents");
 }
 
 cl_int CL_API_CALL fake_event_info(cl_event event, cl_event_info what, size_t size, void *value,
                                    size_t *needed) {
+    FAKE_ENTER("clGetEventInfo");
     const cl_int status = CL_COMPLETE;
     if (what == CL_EVENT_COMMAND_QUEUE)
         return fake_answer(&event->queue, sizeof event->queue, size, value, needed);
@@ -298,21 +315,19 @@ cl_int CL_API_CALL fake_event_info(cl_event event, cl_event_info what, size_t si
 
 cl_int CL_API_CALL fake_profiling_info(cl_event event, cl_profiling_info what, size_t size,
                                        void *value, size_t *needed) {
-    const char *mode = fake_text("STAMPS", "");
+    FAKE_ENTER("clGetEventProfilingInfo");
     cl_ulong stamp = what == CL_PROFILING_COMMAND_END ? event->end : event->start;
-    if (strcmp(mode, "missing") == 0) return CL_PROFILING_INFO_NOT_AVAILABLE;
-    if (strcmp(mode, "zero") == 0) stamp = 0;
-    if (strcmp(mode, "equal") == 0) stamp = 5000;
-    if (strcmp(mode, "reversed") == 0) stamp = what == CL_PROFILING_COMMAND_END ? 4999 : 5000;
+    if (!script_stamp(what == CL_PROFILING_COMMAND_END, &stamp))
+        return CL_PROFILING_INFO_NOT_AVAILABLE;
     return fake_answer(&stamp, sizeof stamp, size, value, needed);
 }
 
 cl_int CL_API_CALL fake_retain_event(cl_event event) {
     event->references++;
-    return CL_SUCCESS;
+    return script_enter("clRetainEvent");
 }
 
 cl_int CL_API_CALL fake_release_event(cl_event event) {
     if (--event->references == 0) free(event);
-    return CL_SUCCESS;
+    return script_enter("clReleaseEvent");
 }

@@ -1,7 +1,7 @@
 /* A stand-in for NVML, for LAP_NVML: one GPU with UUID GPU-00010203-0405-0607-0809-0a0b0c0d0e0f at
- * 0000:17:00.0. Its behaviour is set by the environment variable NVML_STANDIN, a list of words:
- * throttled (power cap always), thermal, noinit, poor (clock and temperature only fail), noenergy,
- * foreign (the own process is not listed), mig (the UUID is one of a part, MIG-0001...). */
+ * 0000:17:00.0. Told by the script (script.h: [nvml], fail, delay). */
+#include "script.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,13 +9,27 @@
 
 enum { NOT_SUPPORTED = 3, NOT_FOUND = 6, UNINITIALISED = 1 };
 
+const char *const script_functions[] = {"nvmlInit_v2",
+                                        "nvmlDeviceGetHandleByUUID",
+                                        "nvmlDeviceGetHandleByPciBusId_v2",
+                                        "nvmlDeviceGetClockInfo",
+                                        "nvmlDeviceGetTemperature",
+                                        "nvmlDeviceGetPowerUsage",
+                                        "nvmlDeviceGetTotalEnergyConsumption",
+                                        "nvmlDeviceGetCurrentClocksThrottleReasons",
+                                        "nvmlDeviceGetPersistenceMode",
+                                        "nvmlDeviceGetEccMode",
+                                        "nvmlDeviceGetComputeRunningProcesses_v3",
+                                        NULL};
+
+#define ENTER()                                                                                    \
+    do {                                                                                           \
+        int code_ = script_enter(__func__);                                                        \
+        if (code_) return code_;                                                                   \
+    } while (0)
+
 static int opened;
 static char gpu; /* its address is the handle */
-
-static int word(const char *w) {
-    const char *list = getenv("NVML_STANDIN");
-    return list && strstr(list, w) != NULL;
-}
 
 static double now(void) {
     struct timespec t;
@@ -44,7 +58,7 @@ typedef struct process {
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process *out);
 
 int nvmlInit_v2(void) {
-    if (word("noinit")) return UNINITIALISED;
+    ENTER();
     opened++;
     return 0;
 }
@@ -60,14 +74,16 @@ int nvmlSystemGetDriverVersion(char *out, unsigned size) {
 }
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **out) {
+    ENTER();
     if (!opened) return UNINITIALISED;
-    if (strncmp(uuid, word("mig") ? "MIG-" : "GPU-", 4) != 0) return NOT_FOUND;
+    if (strncmp(uuid, script_get()->nvml.part ? "MIG-" : "GPU-", 4) != 0) return NOT_FOUND;
     if (strcmp(uuid + 4, "00010203-0405-0607-0809-0a0b0c0d0e0f") != 0) return NOT_FOUND;
     *out = &gpu;
     return 0;
 }
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **out) {
+    ENTER();
     if (!opened) return UNINITIALISED;
     if (strcmp(id, "00000000:17:00.0") != 0) return NOT_FOUND;
     *out = &gpu;
@@ -77,58 +93,64 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **out) {
 /* 1500, 1510, 1520, ... from reading to reading. */
 int nvmlDeviceGetClockInfo(void *device, int type, unsigned *out) {
     static unsigned readings;
-    if (device != &gpu || word("poor")) return NOT_SUPPORTED;
+    ENTER();
+    if (device != &gpu) return NOT_SUPPORTED;
     *out = type == 1 ? 1500 + 10 * (readings++ % 10) : 2619;
     return 0;
 }
 
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out) {
     (void)sensor;
-    if (device != &gpu || word("poor")) return NOT_SUPPORTED;
+    ENTER();
+    if (device != &gpu) return NOT_SUPPORTED;
     *out = 61;
     return 0;
 }
 
 int nvmlDeviceGetPowerUsage(void *device, unsigned *out) {
-    if (device != &gpu || word("poor")) return NOT_SUPPORTED;
+    ENTER();
+    if (device != &gpu) return NOT_SUPPORTED;
     *out = 250000;
     return 0;
 }
 
 /* 300 W by the counter: not what the power reading says, so that a test can tell them apart. */
 int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *out) {
-    if (device != &gpu || word("poor") || word("noenergy")) return NOT_SUPPORTED;
+    ENTER();
+    if (device != &gpu) return NOT_SUPPORTED;
     *out = (unsigned long long)(now() * 300e3);
     return 0;
 }
 
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *out) {
-    if (device != &gpu || word("poor")) return NOT_SUPPORTED;
-    *out = 0x1; /* idle: holds nothing back */
-    if (word("throttled")) *out |= 0x4;
-    if (word("thermal")) *out |= 0x40 | 0x8;
+    ENTER();
+    if (device != &gpu) return NOT_SUPPORTED;
+    *out = 0x1 | (unsigned long long)script_get()->nvml.reasons; /* 1, idle, holds nothing back */
     return 0;
 }
 
 int nvmlDeviceGetPersistenceMode(void *device, int *out) {
     (void)device;
+    ENTER();
     *out = 1;
     return 0;
 }
 
 int nvmlDeviceGetEccMode(void *device, int *current, int *pending) {
     (void)device;
+    ENTER();
     *current = *pending = 0;
     return 0;
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process *out) {
     (void)device;
+    ENTER();
     if (*count < 3) return NOT_SUPPORTED;
     memset(out, 0, 3 * sizeof *out);
     out[0].pid = 1;
     out[1].pid = 2;
-    out[2].pid = word("foreign") ? 3 : (unsigned)getpid();
+    out[2].pid = script_get()->nvml.own_process ? (unsigned)getpid() : 3;
     *count = 3;
     return 0;
 }

@@ -1,10 +1,9 @@
 /* A stand-in for libnvrtc, built as a shared library and found through LAP_NVRTC. It compiles
  * nothing: the image is "STANDIN <cubin|ptx>", the options, one a line, and the source, which the
- * runtime's stand-in searches for entries. Scripted by the environment:
- *   NVRTC_STANDIN_VERSION  13.0
- *   NVRTC_STANDIN_ARCHS    75,80,90,120   ascending
- * A source that contains "#error planted" fails with a log of as many lines as NVRTC_STANDIN_LINES
- * (3). */
+ * runtime's stand-in searches for entries. Told by the script (script.h: [nvrtc], fail, delay); a
+ * source that contains "#error planted" fails with a log of log_lines lines. */
+#include "script.h"
+
 #include <nvrtc.h>
 
 #include <stdio.h>
@@ -27,10 +26,15 @@ int nvrtc_standin_live(void) {
     return live;
 }
 
-static const char *setting(const char *name, const char *otherwise) {
-    const char *text = getenv(name);
-    return text ? text : otherwise;
-}
+const char *const script_functions[] = {"nvrtcCompileProgram", "nvrtcCreateProgram",
+                                        "nvrtcGetCUBIN",       "nvrtcGetPTX",
+                                        "nvrtcVersion",        NULL};
+
+#define ENTER()                                                                                    \
+    do {                                                                                           \
+        int code_ = script_enter(__func__);                                                        \
+        if (code_) return (nvrtcResult)code_;                                                      \
+    } while (0)
 
 const char *nvrtcGetErrorString(nvrtcResult code) {
     return code == NVRTC_SUCCESS                ? "NVRTC_SUCCESS"
@@ -40,30 +44,21 @@ const char *nvrtcGetErrorString(nvrtcResult code) {
 }
 
 nvrtcResult nvrtcVersion(int *major, int *minor) {
-    return sscanf(setting("NVRTC_STANDIN_VERSION", "13.0"), "%d.%d", major, minor) == 2
-               ? NVRTC_SUCCESS
-               : NVRTC_ERROR_INVALID_INPUT;
-}
-
-static int archs(int *out) {
-    int count = 0;
-    const char *text = setting("NVRTC_STANDIN_ARCHS", "75,80,90,120,121");
-    while (*text) {
-        int arch = (int)strtol(text, (char **)&text, 10);
-        if (out) out[count] = arch;
-        count++;
-        text += *text == ',';
-    }
-    return count;
+    ENTER();
+    *major = (int)script_get()->nvrtc.version.at[0];
+    *minor = (int)script_get()->nvrtc.version.at[1];
+    return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetNumSupportedArchs(int *count) {
-    *count = archs(NULL);
+    *count = (int)script_get()->nvrtc.archs.count;
     return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetSupportedArchs(int *out) {
-    archs(out);
+    const script_numbers *archs = &script_get()->nvrtc.archs; /* ascending */
+    for (size_t i = 0; i < archs->count; i++)
+        out[i] = (int)archs->at[i];
     return NVRTC_SUCCESS;
 }
 
@@ -71,6 +66,7 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const 
                                int headers, const char *const *header_texts,
                                const char *const *header_names) {
     (void)header_texts, (void)header_names;
+    ENTER();
     if (headers) return NVRTC_ERROR_INVALID_INPUT;
     *program = calloc(1, sizeof **program);
     if (!*program) return NVRTC_ERROR_OUT_OF_MEMORY;
@@ -91,16 +87,17 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
 
 /* Like the real one: an architecture that is not in the list is an invalid option. */
 static int known_arch(const char *option, int *sass) {
-    int list[64], count = archs(list);
+    const script_numbers *archs = &script_get()->nvrtc.archs;
     const char *value = strchr(option, '=') + 1;
     *sass = strncmp(value, "sm_", 3) == 0;
     int arch = atoi(strchr(value, '_') + 1);
-    for (int i = 0; i < count; i++)
-        if (list[i] == arch) return 1;
+    for (size_t i = 0; i < archs->count; i++)
+        if (archs->at[i] == arch) return 1;
     return 0;
 }
 
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options) {
+    ENTER();
     for (int i = 0; i < count; i++) {
         size_t n = strlen(program->options);
         snprintf(program->options + n, sizeof program->options - n, "%s\n", options[i]);
@@ -109,7 +106,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *con
             return NVRTC_ERROR_INVALID_OPTION;
     }
     if (!strstr(program->source, "#error planted")) return NVRTC_SUCCESS;
-    int lines = atoi(setting("NVRTC_STANDIN_LINES", "3"));
+    int lines = (int)script_get()->nvrtc.log_lines;
     program->log = calloc((size_t)lines + 1, 160);
     if (!program->log) return NVRTC_ERROR_OUT_OF_MEMORY;
     for (int i = 1; i <= lines; i++) {
@@ -142,6 +139,7 @@ nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size) {
 }
 
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *out) {
+    ENTER();
     image(program, "cubin", out);
     return NVRTC_SUCCESS;
 }
@@ -152,6 +150,7 @@ nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size) {
 }
 
 nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *out) {
+    ENTER();
     image(program, "ptx", out);
     return NVRTC_SUCCESS;
 }

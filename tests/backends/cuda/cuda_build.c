@@ -1,6 +1,7 @@
 /* Building: options, targets for known, too new and too old devices, logs, images that the driver
  * refuses, an NVRTC that is missing or cannot be used. */
 #include "collect.h"
+#include "standin/script_file.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,10 +11,8 @@ static const char source[] = "extern \"C\" __global__ void lap_x() {}";
 
 static int setup(void **state) {
     (void)state;
+    script_none();
     standin_reset();
-    unsetenv("NVRTC_STANDIN_ARCHS");
-    unsetenv("NVRTC_STANDIN_VERSION");
-    unsetenv("NVRTC_STANDIN_LINES");
     use_nvrtc(NVRTC_STANDIN);
     return 0;
 }
@@ -135,7 +134,7 @@ static void test_log(void **state) {
     assert_string_equal(err.native_name, "NVRTC_ERROR_COMPILATION");
     assert_string_equal(err.call, "nvrtcCompileProgram");
 
-    setenv("NVRTC_STANDIN_LINES", "5000", 1); /* more than the cap of 64 KiB, too */
+    script_file("[nvrtc]\nlog_lines = 5000\n"); /* more than the cap of 64 KiB, too */
     assert_int_equal(build_on(9, 0, "#error planted", "lap_x", &err), LAP_E_BUILD);
     assert_contains(err.message, "stem.cu(20): error: planted");
     assert_null(strstr(err.message, "stem.cu(21)"));
@@ -199,7 +198,7 @@ static void test_nvrtc_missing(void **state) {
 
 static void test_nvrtc_unusable(void **state) {
     (void)state;
-    setenv("NVRTC_STANDIN_VERSION", "11.8", 1);
+    script_file("[nvrtc]\nversion = 11.8\n");
     use_nvrtc(NVRTC_STANDIN);
     int major, minor;
     lap_error err = {0};
@@ -223,5 +222,7 @@ int main(void) {
         cmocka_unit_test_setup(test_nvrtc_missing, setup),
         cmocka_unit_test_setup(test_nvrtc_unusable, setup),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    script_none();
+    return failed;
 }

@@ -1,7 +1,6 @@
 /* The device layer over the OpenCL backend over the real loader over a fake driver: platforms
  * without devices or with an error between good ones, strange names, one device listed twice,
- * useless time stamps. The environment (see CMakeLists.txt) gives four platforms: 0, 2, -6 and 1
- * devices. */
+ * useless time stamps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +9,7 @@
 #include <cmocka.h>
 
 #include "device/device.h"
+#include "standin/script_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +32,26 @@ static const char *note_of(const lap_device_list *list, const char *platform) {
     return "";
 }
 
+/* Four platforms, with 0, 2, an error and 1 devices; lines are said of each device and then of all.
+ */
+static void tell(const char *device, const char *all) {
+    script_file("[platform]\n"
+                "[platform]\n[device]\n%s\n[device]\n%s\n"
+                "[platform]\nerror = -6\n"
+                "[platform]\n[device]\n%s\n%s\n",
+                device, device, device, all);
+}
+
 static int clear_settings(void **state) {
     (void)state;
-    static const char *const names[] = {"NAME",      "UUID",  "PCI",    "TYPE",        "MEMORY",
-                                        "MAX_ALLOC", "GROUP", "STAMPS", "KERNEL_GROUP"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char variable[64] = "LAP_FAKE_CL_";
-        strcat(variable, names[i]);
-        unsetenv(variable);
-    }
+    tell("", "");
     return 0;
+}
+
+static void tell_name(const char *value) {
+    char line[512];
+    snprintf(line, sizeof line, "name = %s", value);
+    tell(line, "");
 }
 
 static void test_good_devices_among_bad_platforms(void **state) {
@@ -59,17 +69,17 @@ static void test_good_devices_among_bad_platforms(void **state) {
 static void test_names(void **state) {
     (void)state;
     static const char *const pairs[][2] = {
-        {"Iris\\0", "Iris"},
+        {"\"Iris\\0\"", "Iris"},
         {"Iris", "Iris"},
-        {"Iris  \\0\\0", "Iris"},
-        {"  x  \\0", "x"},
-        {"A,B\"C\\0", "A,B\"C"},
-        {"two\\nlines\\0", "two lines"},
-        {"Core\\xC2\\xAE", "Core\xC2\xAE"},
-        {"\\xFFx", "?x"},
+        {"\"Iris  \\0\\0\"", "Iris"},
+        {"\"  x  \\0\"", "x"},
+        {"\"A,B\\\"C\\0\"", "A,B\"C"},
+        {"\"two\\nlines\\0\"", "two lines"},
+        {"\"Core\\xC2\\xAE\"", "Core\xC2\xAE"},
+        {"\"\\xFFx\"", "?x"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        setenv("LAP_FAKE_CL_NAME", pairs[i][0], 1);
+        tell_name(pairs[i][0]);
         lap_device_list *list = enumerate();
         assert_string_equal(list->devices[0].name, pairs[i][1]);
         lap_device_list_free(list);
@@ -77,7 +87,7 @@ static void test_names(void **state) {
     char longest[257];
     memset(longest, 'n', 256);
     longest[256] = '\0';
-    setenv("LAP_FAKE_CL_NAME", longest, 1);
+    tell_name(longest);
     lap_device_list *list = enumerate();
     assert_int_equal(strlen(list->devices[0].name), 255);
     lap_device_list_free(list);
@@ -86,7 +96,7 @@ static void test_names(void **state) {
 /* A name that ended in a NUL is found by what people type. */
 static void test_selecting_by_name(void **state) {
     (void)state;
-    setenv("LAP_FAKE_CL_NAME", "Iris Xe \\0", 1);
+    tell_name("\"Iris Xe \\0\"");
     lap_device_list *list = enumerate();
     size_t *indices = NULL, count = 0;
     ok(lap_device_select(list, "name=iris xe", &indices, &count, &err));
@@ -102,8 +112,7 @@ static void test_identity(void **state) {
     assert_int_not_equal(list->devices[0].physical, list->devices[2].physical);
     lap_device_list_free(list);
 
-    setenv("LAP_FAKE_CL_UUID", "000102030405060708090a0b0c0d0eff", 1);
-    setenv("LAP_FAKE_CL_PCI", "1:3f:1c.7", 1);
+    tell("uuid = 000102030405060708090a0b0c0d0eff\npci = 1:3f:1c.7", "");
     list = enumerate();
     const lap_device_info *info = &list->devices[0];
     assert_true(info->has_uuid && info->has_pci);
@@ -120,8 +129,7 @@ static void test_identity(void **state) {
 /* A device with 80 GB and one of more than 4 GiB in one piece: no size is cut to 32 bits. */
 static void test_large_sizes(void **state) {
     (void)state;
-    setenv("LAP_FAKE_CL_MEMORY", "85899345920", 1);
-    setenv("LAP_FAKE_CL_MAX_ALLOC", "4831838208", 1);
+    tell("memory = 85899345920\nmax_alloc = 4831838208", "");
     lap_device_list *list = enumerate();
     assert_int_equal(list->devices[0].memory_bytes, 85899345920u);
     assert_int_equal(list->devices[0].max_alloc_bytes, 4831838208u);
@@ -139,7 +147,9 @@ static void test_large_sizes(void **state) {
 static void expect_elapsed(const lap_event *a, const lap_event *b, const char *mode,
                            const char *text) {
     double seconds = -1;
-    setenv("LAP_FAKE_CL_STAMPS", mode, 1);
+    char line[64];
+    snprintf(line, sizeof line, "[opencl]\nstamps = %s", mode);
+    tell("", line);
     assert_int_equal(lap_event_elapsed(a, b, &seconds, &err), LAP_E_TIMER);
     assert_true(seconds == 0);
     assert_non_null(strstr(err.message, text));
@@ -185,5 +195,8 @@ int main(void) {
         cmocka_unit_test_teardown(test_large_sizes, clear_settings),
         cmocka_unit_test_teardown(test_stamps, clear_settings),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    clear_settings(NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    script_none();
+    return failed;
 }
