@@ -75,22 +75,23 @@ static bool wgmma_valid(const lap_case *c) {
 /* ---- default parameters --------------------------------------------------------------------- */
 
 /* Tiles that defaults choose from, with the multiply-adds that a multiprocessor of an H200 was seen
- * to do a clock with them, beside what is counted for the results: full, and with one group that
- * has it to itself. Where pixels are gathered, narrow tiles have a stage less, and some were not
- * seen to be better than others. The last is for little work: many groups. */
+ * to do a clock with them, beside what is counted for the results: with as many groups as it can
+ * have, and with one that has it to itself. Where pixels are gathered, most narrow tiles have a
+ * stage less, and some were not seen to be better than others. The last of the halves are for
+ * little work. */
 typedef struct tile {
     int bm, bn, wm, stages;
     double rate, lone;
 } tile;
 static const tile half_tiles[] = {
-    {128, 256, 64, 4, 1720, 1720}, {128, 128, 64, 3, 1550, 1280}, {64, 128, 64, 3, 1395, 660},
-    {128, 64, 128, 3, 1240, 620},  {192, 128, 64, 4, 1405, 1405}, {64, 64, 64, 4, 950, 480},
+    {128, 256, 64, 4, 1720, 1720}, {128, 128, 64, 3, 1550, 1050}, {64, 128, 64, 3, 1395, 540},
+    {128, 64, 128, 3, 1240, 540},  {192, 128, 64, 4, 1405, 1440}, {128, 128, 128, 4, 1400, 1150},
+    {64, 64, 64, 4, 850, 480},
 };
 static const tile float_tiles[] = {
-    {128, 256, 64, 4, 850, 850}, {128, 128, 128, 4, 775, 640}, {128, 128, 64, 4, 740, 640},
-    {64, 128, 64, 4, 612, 330},  {128, 64, 64, 4, 540, 395},   {64, 64, 64, 4, 475, 240},
+    {128, 256, 64, 4, 850, 850}, {128, 128, 128, 4, 775, 640}, {128, 128, 64, 4, 740, 600},
+    {64, 128, 64, 4, 612, 356},  {128, 64, 64, 4, 540, 370},
 };
-#define TILES 6
 #define CLOCKS_OF_RESULT 0.07 /* for each byte of a tile's results */
 #define CLOCKS_OF_GROUP 300
 
@@ -119,7 +120,7 @@ static double wgmma_clocks(const lap_case *c, double rate, double lone) {
     uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     uint64_t busiest = lap_row_ceil_div(g.tiles, units), resident = resident_groups(c, &g);
     uint64_t whole = busiest / resident;
-    if (!whole) {
+    if (busiest <= resident) {
         double work = (double)busiest * area * depth / rate;
         if (work < area * depth / lone) work = area * depth / lone;
         return work + (double)busiest * (results + CLOCKS_OF_GROUP);
@@ -129,34 +130,54 @@ static double wgmma_clocks(const lap_case *c, double rate, double lone) {
     return rounds * (double)resident * (area * depth / rate + results + CLOCKS_OF_GROUP);
 }
 
-static bool find_defaults(const lap_case *c, lap_params *params) {
+/* The fastest by the estimate of those tiles of which there are at least so many; its clocks, or
+ * -1. */
+static double find_tile(const lap_case *c, uint64_t least, lap_params *params) {
     bool wide = c->precision == LAP_TF32;
     const tile *tiles = wide ? float_tiles : half_tiles;
+    size_t count = wide ? sizeof float_tiles / sizeof(tile) : sizeof half_tiles / sizeof(tile);
     double best = -1;
-    for (const tile *t = tiles; t < tiles + TILES; t++)
+    for (const tile *t = tiles; t < tiles + count; t++)
         for (int halo = lap_row_can_halo(c->op); halo >= 0; halo--) {
             if (!halo && (t->bm == 192 || (wide && (t->bn == 256 || t->bm == 64)))) continue;
             lap_case trial = *c;
             int *v = trial.params.value;
+            bool deep = halo || t->bn == 256 || t->bm * t->bn == 64 * 64;
             trial.params = (lap_params){.value = {[BM] = t->bm,
                                                   [BN] = t->bn,
                                                   [WM] = t->wm,
-                                                  [STAGES] = halo || t->bn == 256 ? t->stages : 3,
+                                                  [STAGES] = deep ? t->stages : 3,
                                                   [HALO] = halo}};
             while (!wgmma_valid(&trial) && v[STAGES] > 3)
                 v[STAGES]--;
-            if (!wgmma_valid(&trial)) continue;
+            if (!wgmma_valid(&trial) || wgmma_of(&trial).tiles < least) continue;
             double clocks = wgmma_clocks(&trial, t->rate, t->lone);
             if (best >= 0 && clocks >= best) continue;
             best = clocks;
             *params = trial.params;
         }
-    return best >= 0;
+    return best;
+}
+
+/* Tiles that leave more of the multiprocessors idle have not been measured. */
+static uint64_t enough(const lap_case *c) {
+    return (7 * (uint64_t)c->device->units + 9) / 10;
 }
 
 static void wgmma_defaults(const lap_case *c, lap_params *params) {
     *params = (lap_params){{0}};
-    find_defaults(c, params);
+    if (find_tile(c, enough(c), params) < 0) find_tile(c, 0, params);
+}
+
+/* Clocks of conv_mma, fitted to steps of ResNet-18 at batches of 8 to 64 on an H200: it can share
+ * the depth of a tile among groups, so that few tiles cost it little. */
+#define OTHER_CLOCKS 14000
+#define OTHER_HALVES 0.0013 /* a multiply-add of each multiprocessor */
+#define OTHER_FLOATS 0.0025
+static double other_clocks(const lap_case *c) {
+    uint64_t work = c->n * (lap_op_macs(c->op) + (is_down(c) ? lap_op_macs(c->partner) : 0));
+    double each = (double)work / c->device->units;
+    return OTHER_CLOCKS + each * (c->precision == LAP_TF32 ? OTHER_FLOATS : OTHER_HALVES);
 }
 
 static bool on_hopper(const lap_case *c) {
@@ -166,17 +187,6 @@ static bool on_hopper(const lap_case *c) {
            (lap_row_in_cuda(c) ? LAP_FEATURE_MMA(c->precision) : LAP_FEATURE_WGMMA(c->precision));
 }
 
-/* Where groups would be fewer than multiprocessors, conv_mma can share the depth of a tile among
- * groups. On an H200 that was level with 100 tiles of 2,304 values, and faster (22.7 against 28.4
- * microseconds) than 104 of 4,608. */
-#define DEEP 3072
-static bool fills(const lap_case *c) {
-    wgmma g = wgmma_of(c);
-    uint64_t units = c->device->units;
-    return g.tiles >= units ||
-           (10 * g.tiles >= 7 * units && g.steps * (uint64_t)chunk_of(c) < DEEP);
-}
-
 /* The kernel's offsets inside a tile's images are 32-bit. */
 static bool wgmma_accepts(const lap_case *c) {
     const lap_op *op = c->op;
@@ -184,9 +194,11 @@ static bool wgmma_accepts(const lap_case *c) {
     uint64_t image = lap_tensor_stored(&op->in) * lap_element_bytes(c->precision);
     uint64_t pixels = (uint64_t)op->out.h * (uint64_t)op->out.w;
     if (image * (256 / pixels + 2) > INT32_MAX) return false;
+    if (c->device->units == 0) return false;
     lap_case trial = *c;
-    if (!find_defaults(c, &trial.params)) return false;
-    return fills(&trial);
+    double clocks = find_tile(c, enough(c), &trial.params);
+    if (clocks < 0) return false;
+    return wgmma_of(&trial).tiles >= c->device->units || clocks < other_clocks(c);
 }
 
 static bool wgmma_grid(const lap_case *c, lap_grid *grid) {

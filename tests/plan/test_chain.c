@@ -321,7 +321,7 @@ static void other_kernels_instead(void **state) {
     options.exclude = "chain_conv, chain_conv_down, chain_stem_pool, chain_pool_fc";
     expect_fallback(session, options, NULL);
     options = options_of();
-    options.batch = 2; /* not measured to be faster */
+    options.batch = 3; /* not measured to be faster */
     expect_fallback(session, options, NULL);
     close_session(session);
 }
