@@ -90,7 +90,7 @@ static const tile half_tiles[] = {
 };
 static const tile float_tiles[] = {
     {128, 256, 64, 4, 850, 850}, {128, 128, 128, 4, 775, 640}, {128, 128, 64, 4, 740, 600},
-    {64, 128, 64, 4, 612, 356},  {128, 64, 64, 4, 540, 370},
+    {64, 128, 64, 4, 612, 356},  {128, 64, 64, 4, 540, 370},   {64, 64, 64, 4, 400, 180},
 };
 #define CLOCKS_OF_RESULT 0.07 /* for each byte of a tile's results */
 #define CLOCKS_OF_GROUP 300
@@ -105,29 +105,22 @@ static uint64_t resident_groups(const lap_case *c, const wgmma *g) {
     return groups ? groups : 1;
 }
 
-/* Estimated clocks of a launch. Only ratios matter. Groups come in rounds; one that shares its
- * multiprocessor with fewer others is done sooner, but not in proportion, and no sooner than one
- * by itself. Gathered pixels cost the same for many columns as for few. */
-static double wgmma_clocks(const lap_case *c, double rate, double lone) {
+/* Estimated clocks of a launch. Only ratios matter. Groups come in rounds of as many as a
+ * multiprocessor can have; fewer are done sooner, but not in proportion, and no sooner than one by
+ * itself. Gathered pixels cost the same for many columns as for few. */
+static double wgmma_clocks(const lap_case *c, const tile *t) {
     const int *v = c->params.value;
     wgmma g = wgmma_of(c);
-    double area = (double)v[BM] * v[BN], depth = (double)g.steps * chunk_of(c);
+    double area = (double)v[BM] * v[BN], work = area * (double)g.steps * chunk_of(c);
     double results = area * (double)lap_element_bytes(c->precision) * CLOCKS_OF_RESULT;
-    if (!v[HALO]) {
-        rate *= v[BN] == 256 ? 0.9 : 0.75;
-        lone *= v[BN] == 256 ? 0.9 : 0.75;
-    }
+    if (!v[HALO]) work /= v[BN] == 256 ? 0.9 : 0.75;
     uint64_t units = c->device->units ? c->device->units : LAP_ROW_UNITS_UNKNOWN;
     uint64_t busiest = lap_row_ceil_div(g.tiles, units), resident = resident_groups(c, &g);
-    uint64_t whole = busiest / resident;
-    if (busiest <= resident) {
-        double work = (double)busiest * area * depth / rate;
-        if (work < area * depth / lone) work = area * depth / lone;
-        return work + (double)busiest * (results + CLOCKS_OF_GROUP);
-    }
-    double rest = (double)(busiest % resident) / (double)resident;
-    double rounds = (double)whole + (rest > 0 ? 0.4 + 0.6 * rest : 0);
-    return rounds * (double)resident * (area * depth / rate + results + CLOCKS_OF_GROUP);
+    double rate = t->rate < t->lone * (double)resident ? t->rate : t->lone * (double)resident;
+    double rest = (double)(busiest % resident) * work / rate;
+    if (busiest % resident && rest < work / t->lone) rest = work / t->lone;
+    return (double)(busiest - busiest % resident) * work / rate + rest +
+           (double)busiest * (results + CLOCKS_OF_GROUP);
 }
 
 /* The fastest by the estimate of those tiles of which there are at least so many; its clocks, or
@@ -151,7 +144,7 @@ static double find_tile(const lap_case *c, uint64_t least, lap_params *params) {
             while (!wgmma_valid(&trial) && v[STAGES] > 3)
                 v[STAGES]--;
             if (!wgmma_valid(&trial) || wgmma_of(&trial).tiles < least) continue;
-            double clocks = wgmma_clocks(&trial, t->rate, t->lone);
+            double clocks = wgmma_clocks(&trial, t);
             if (best >= 0 && clocks >= best) continue;
             best = clocks;
             *params = trial.params;
