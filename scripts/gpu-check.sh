@@ -3,19 +3,22 @@
 # the network on every route, and prints the table beside PyTorch's in the same run.
 # Usage: scripts/gpu-check.sh [OUTPUT_FOLDER]         default: results/
 # Environment: LAP_DEPS=FOLDER  unpacked development packages (FOLDER/usr/include, …) to build with
+#              LAP_BUILD=DIR    a finished build with its tests, instead of build-gpu
 #              LAP_QUICK=1      skip the tests and PyTorch, only the table
 #              LAP_STEPS="A B"  only these steps (their names are printed: devices, ctest, fp32, …)
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 case "${1:-}" in
-  -h | --help) sed -n '2,7s/^# //p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,8s/^# //p' "$0"; exit 0 ;;
 esac
 out=${1:-$top/results}
 mkdir -p "$out"
 failed=0 ran=0
 
 options=(-DLAP_TESTS=ON -DLAP_WERROR=OFF)
-if [ -n "${LAP_DEPS:-}" ]; then
+if [ -n "${LAP_BUILD:-}" ]; then
+  folder=$(cd "$LAP_BUILD" 2>/dev/null && pwd) || die "LAP_BUILD=$LAP_BUILD: no such folder"
+elif [ -n "${LAP_DEPS:-}" ]; then
   deps=$(cd "$LAP_DEPS" && pwd)
   lib=$deps/usr/lib/$(uname -m)-linux-gnu
   export PATH=$PATH:$deps/usr/bin LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -24,8 +27,12 @@ if [ -n "${LAP_DEPS:-}" ]; then
 else
   need "${base_packages[@]}" "${test_packages[@]}"
 fi
-build "$top/build-gpu" "${options[@]}"
-warmlap=$top/build-gpu/src/app/warmlap
+if [ -z "${LAP_BUILD:-}" ]; then
+  folder=$top/build-gpu
+  build "$folder" "${options[@]}"
+fi
+warmlap=$folder/src/app/warmlap
+[ -x "$warmlap" ] || die "$folder has no built program"
 
 step() { # step NAME COMMAND...: runs, logs to the output folder, remembers failures
   local name=$1 start=$SECONDS
@@ -42,7 +49,7 @@ step() { # step NAME COMMAND...: runs, logs to the output folder, remembers fail
 
 step devices "$warmlap" devices
 if [ -z "${LAP_QUICK:-}" ]; then
-  step ctest ctest --test-dir "$top/build-gpu" --output-on-failure -L "gpu|cuda|opencl|fake" -LE "slow|compile"
+  step ctest ctest --test-dir "$folder" --output-on-failure -L "gpu|cuda|opencl|fake" -LE "slow|compile"
 fi
 # Verified in full and timed; a precision that a device lacks is a row that says so, and no failure.
 for precision in fp32 fp32x3 tf32 fp16 bf16; do
