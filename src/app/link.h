@@ -15,6 +15,7 @@ typedef enum lap_link_kind {
     LAP_LINK_STEP,        /* what is being done: text */
     LAP_LINK_SO_FAR,      /* row `index` as it is by now: a packed row */
     LAP_LINK_DONE,        /* row `index` is finished: a packed row */
+    LAP_LINK_LOST,        /* a device is lost to this process: what is left is for another one */
     LAP_LINK_FAILED       /* nothing can be done: a lap_error */
 } lap_link_kind;
 

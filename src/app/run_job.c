@@ -286,7 +286,8 @@ static lap_status work_on_rows(lap_job *job, lap_error *err) {
                              .interrupted = lap_app_interrupted,
                              .event = on_event,
                              .event_context = &b,
-                             .logits_path = logits_path(job)};
+                             .logits_path = logits_path(job),
+                             .leave_when_lost = job->link != NULL};
         if (job->fleet)
             status = fleet_rows(job, &runner, &b, err);
         else
@@ -295,6 +296,7 @@ static lap_status work_on_rows(lap_job *job, lap_error *err) {
             lap_runner_sets(&runner, b.cases + b.lone, b.rows + b.lone, b.count - b.lone,
                             job->alone);
         lap_meter_clear(&job->meter);
+        if (job->link && runner.lost) lap_link_send(job->link, LAP_LINK_LOST, 0, NULL, 0);
         lap_runner_free(&runner);
     }
     free(b.cases);
@@ -426,6 +428,9 @@ static void take(void *context, const lap_message *m) {
     case LAP_LINK_DONE:
         take_row(job, m);
         break;
+    case LAP_LINK_LOST:
+        job->lost = job->finished = true;
+        break;
     case LAP_LINK_FAILED:
         if (m->size == sizeof job->failure) memcpy(&job->failure, m->bytes, m->size);
         break;
@@ -500,12 +505,26 @@ static void choose(lap_job *job) {
             suspect < job->count ? i == suspect : job->rows[i].progress == LAP_ROW_PENDING;
 }
 
+static void give_up_rest(lap_job *job, const lap_error *why) {
+    for (size_t i = 0; i < job->count; i++)
+        if (job->rows[i].progress != LAP_ROW_DONE) give_up(job, i, why->status, why);
+}
+
 /* The user does not want to wait for the worker. */
 static void leave(lap_job *job) {
     lap_error why = {0};
     LAP_FAIL(&why, LAP_E_INTERRUPTED, "interrupted twice: left at once");
-    for (size_t i = 0; i < job->count; i++)
-        if (job->rows[i].progress != LAP_ROW_DONE) give_up(job, i, LAP_E_INTERRUPTED, &why);
+    give_up_rest(job, &why);
+}
+
+/* The worker's device is lost, and its row has failed. Rows that took turns with that one and were
+ * put off are worked on alone, by workers of their own. */
+static void put_off(lap_job *job) {
+    for (size_t i = 0; i < job->count; i++) {
+        if (job->rows[i].progress != LAP_ROW_RUNNING) continue;
+        job->rows[i].progress = LAP_ROW_PENDING;
+        job->rows[i].suspect = true;
+    }
 }
 
 /* Of the rows that this worker was for. */
@@ -521,6 +540,10 @@ static lap_status judge(lap_job *job, const lap_worker_outcome *outcome, unsigne
     *again = false;
     if (outcome->end == LAP_WORKER_LEFT) {
         leave(job);
+        return LAP_OK;
+    }
+    if (job->failure.status != LAP_OK && job->planned && job->attempt > 0) {
+        give_up_rest(job, &job->failure); /* such as devices that have gone: what was done stands */
         return LAP_OK;
     }
     if (job->failure.status != LAP_OK) {
@@ -539,7 +562,10 @@ static lap_status judge(lap_job *job, const lap_worker_outcome *outcome, unsigne
     if (!job->planned)
         return LAP_FAIL(err, LAP_E_DEVICE, "the process that opens the devices %s",
                         outcome->text[0] ? outcome->text : "ended without a word");
-    if (unfinished(job)) blame(job, outcome, idle);
+    if (job->lost)
+        put_off(job);
+    else if (unfinished(job))
+        blame(job, outcome, idle);
     *again = !all_done(job);
     return LAP_OK;
 }
@@ -556,6 +582,8 @@ static lap_status run_in_workers(lap_job *job, lap_error *err) {
         lap_worker_outcome outcome;
         choose(job);
         job->step[0] = '\0';
+        job->lost = false;
+        job->finished = all_done(job);
         LAP_TRY(lap_supervise(&s, &outcome, err));
         LAP_TRY(judge(job, &outcome, &idle, &again, err));
     }

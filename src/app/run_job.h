@@ -47,7 +47,8 @@ typedef struct lap_job {
     lap_documents documents;
     /* Of the worker, as its parent knows it. */
     char step[160];
-    bool finished; /* every row is done */
+    bool finished; /* nothing more is to come: every row is done, or it has lost a device */
+    bool lost;     /* it has: what is left is for the next one */
     lap_error failure;
     bool warned; /* that a document cannot be written */
 } lap_job;

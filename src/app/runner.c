@@ -384,6 +384,11 @@ void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_
     run_tell(runner, LAP_ROW_BEGUN, c, row);
 }
 
+bool run_leaves(const lap_runner *runner) {
+    bool stopped = runner->interrupted && runner->interrupted(NULL);
+    return runner->leave_when_lost && runner->lost && !stopped; /* then all are skipped here */
+}
+
 void run_tell(const lap_runner *runner, lap_runner_event event, const lap_run_case *c,
               lap_row *row) {
     if (runner->event) runner->event(runner->event_context, event, c, row);
@@ -414,6 +419,7 @@ void run_close(lap_case_run *run) {
     lap_status closed = run_release(run, &closing);
     if (run->status != LAP_OK) lap_row_fail(run->row, run->status, &run->err);
     if (closed != LAP_OK) lap_row_fail(run->row, closed, &closing);
+    run->runner->lost |= run->row->cause == LAP_E_DEVICE;
     lap_row_finish(run->row);
 }
 

@@ -54,6 +54,10 @@ typedef struct lap_runner {
     void *event_context; /* event may be NULL */
     double rewarm_s;     /* untimed runs before each block of rows that take turns; 0: 0.05 s */
     const lap_runner_team *team; /* of a fleet; NULL: the devices of this process are the set */
+    /* After a case that lost its device begin no other: the caller has a fresh process for them.
+     * Some drivers' contexts are one for all of a process, and lost until it ends. */
+    bool leave_when_lost;
+    bool lost; /* set by a case that lost its device */
     /* private */
     lap_net *net;
     lap_weights *weights;

@@ -338,7 +338,7 @@ void lap_runner_sets(lap_runner *runner, const lap_run_case *cases, lap_row *row
     size_t last = 0;
     for (size_t i = 0; i < count; i++)
         if (cases[i].set > last) last = cases[i].set;
-    for (size_t number = 1; number <= last; number++) {
+    for (size_t number = 1; number <= last && !run_leaves(runner); number++) {
         set s = {.runner = runner, .number = number};
         for (size_t i = 0; i < count; i++)
             s.count += cases[i].set == number;

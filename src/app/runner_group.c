@@ -175,7 +175,7 @@ static void skip(lap_runner *runner, const lap_run_case *c, lap_row *row) {
 }
 
 static void time_alone(group *g, const lap_run_case *cases, lap_row *rows) {
-    for (size_t i = 0; i < g->count; i++) {
+    for (size_t i = 0; i < g->count && !run_leaves(g->runner); i++) {
         if (!g->alone[i]) continue;
         char why[600];
         lap_error_text(&g->runs[i].err, why, sizeof why);
@@ -207,7 +207,7 @@ static void group_free(group *g) {
 }
 
 static void one_by_one(lap_runner *runner, const lap_run_case *cases, lap_row *rows, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !run_leaves(runner); i++) {
         if (interrupted(runner)) {
             skip(runner, &cases[i], &rows[i]);
             continue;
@@ -218,7 +218,7 @@ static void one_by_one(lap_runner *runner, const lap_run_case *cases, lap_row *r
 }
 
 void lap_runner_cases(lap_runner *runner, const lap_run_case *cases, lap_row *rows, size_t count) {
-    for (size_t at = 0; at < count;) {
+    for (size_t at = 0; at < count && !run_leaves(runner);) {
         size_t n = 1;
         while (at + n < count && same_network(&cases[at], &cases[at + n]))
             n++;

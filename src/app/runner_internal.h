@@ -39,6 +39,8 @@ void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_
 void run_stage(lap_case_run *run, lap_case_stage stage);
 void run_tell(const lap_runner *runner, lap_runner_event event, const lap_run_case *c,
               lap_row *row);
+/* Whether what is left is for another process (leave_when_lost). */
+bool run_leaves(const lap_runner *runner);
 void run_tell_so_far(const lap_case_run *run);             /* unless the case has ended */
 lap_status run_setup(lap_case_run *run, lap_error *err);   /* to the verified first inference */
 lap_status run_latency(lap_case_run *run, lap_error *err); /* all of the next three */

@@ -23,18 +23,22 @@
 enum { ARGS_MAX = 48 };
 
 /* A driver that does something in a launch for so many images. */
-typedef enum trouble { CRASH, LEAVE, HANG, KILLED } trouble;
+typedef enum trouble { CRASH, LEAVE, HANG, KILLED, LOSE } trouble;
 static struct {
     int32_t images; /* 0: no trouble */
     trouble kind;
-    bool at_enumeration, at_the_end, stop;
+    bool at_enumeration, at_the_end, gone_after;
 } plan;
+
+/* A context that is one for all of a process, as CUDA's: once lost it stays so until that ends. */
+static bool lost;
 
 /* Shared with the workers. */
 static struct {
     volatile pid_t worker;
     volatile pid_t opener; /* the last process that opened a device */
     volatile int opened;
+    volatile int others; /* of which so many were not fake:1 */
     volatile int troubles;
 } * seen;
 
@@ -56,7 +60,19 @@ static void misbehave(trouble kind) {
             pause();
     case KILLED:
         raise(SIGKILL);
+        break;
+    case LOSE:
+        lost = true;
     }
+}
+
+static lap_status check_lost(lap_error *err) {
+    return lost ? LAP_FAIL(err, LAP_E_DEVICE, "the context is lost") : LAP_OK;
+}
+
+static lap_status finish(void *queue, lap_error *err) {
+    LAP_TRY(check_lost(err));
+    return fake_ops.queue_finish(queue, err);
 }
 
 static lap_status enqueue(void *queue, void *kernel, const lap_raw_launch *launch, lap_error *err) {
@@ -65,6 +81,7 @@ static lap_status enqueue(void *queue, void *kernel, const lap_raw_launch *launc
         if (plan.images && launch->args[i].i32 == plan.images) misbehave(plan.kind);
         break;
     }
+    LAP_TRY(check_lost(err));
     return fake_ops.enqueue(queue, kernel, launch, err);
 }
 
@@ -75,12 +92,15 @@ static void at_the_end(void) {
 static lap_status enumerate(lap_list_builder *builder, lap_error *err) {
     if (plan.at_enumeration) misbehave(CRASH);
     if (plan.at_the_end) atexit(at_the_end);
+    if (plan.gone_after && seen->troubles > 0) fake.device_count = 0;
     return fake_ops.enumerate(builder, err);
 }
 
 static lap_status open_device(const lap_device_info *info, void **device, lap_error *err) {
     seen->opener = getpid();
     seen->opened++;
+    seen->others += strcmp(info->selector, "fake:1") != 0;
+    LAP_TRY(check_lost(err));
     return fake_ops.open(info, device, err);
 }
 
@@ -88,10 +108,12 @@ static int set_up(void **state) {
     (void)state;
     fake_reset();
     memset(&plan, 0, sizeof plan);
+    lost = false;
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(seen != MAP_FAILED);
     ops = fake_ops;
     ops.enqueue = enqueue;
+    ops.queue_finish = finish;
     ops.enumerate = enumerate;
     ops.open = open_device;
     lap_registry_add(&ops);
@@ -240,7 +262,50 @@ static void test_interleaved(void **state) {
     assert_true(seen->troubles >= 3);
 }
 
-/* Before there are rows, and after all are done. */
+/* A device that is lost to the process costs the row in which that happened: what is left is done
+ * by another process, in which the device is as good as new. */
+static void test_lost(void **state) {
+    (void)state;
+    plan.images = 2;
+    plan.kind = LOSE;
+    assert_int_equal(run("--set latency:batch=1,2,3"), LAP_EXIT_FAILED);
+    json_t *d = document();
+    expect(d, 0, "ok", "");
+    expect(d, 1, "failed", "the context is lost");
+    expect(d, 2, "ok", "");
+    json_decref(d);
+    assert_int_equal(seen->troubles, 1);
+
+    /* Rows that take turns: those beside it are worked on again. */
+    unlink(json_path);
+    assert_int_equal(run("--set run:order=interleaved --set latency:batch=1,2,3"), LAP_EXIT_FAILED);
+    d = document();
+    expect(d, 0, "ok", "");
+    expect(d, 1, "failed", "the context is lost");
+    expect(d, 2, "ok", "");
+    json_decref(d);
+}
+
+/* ... and devices that are not there any more cost the rows that are left, nothing else. */
+static void test_gone(void **state) {
+    (void)state;
+    plan.images = 2;
+    plan.gone_after = true;
+    for (int k = 0; k < 2; k++) {
+        plan.kind = k ? LOSE : CRASH;
+        seen->troubles = 0;
+        unlink(json_path);
+        assert_int_equal(run("--set latency:batch=1,2,3"), LAP_EXIT_FAILED);
+        json_t *d = document();
+        assert_true(json_is_true(json_object_get(d, "finished")));
+        expect(d, 0, "ok", "");
+        expect(d, 1, "failed", k ? "the context is lost" : "signal 11");
+        expect(d, 2, "failed", "");
+        if (k == 0) expect(d, 2, "failed", "there is no device");
+        json_decref(d);
+    }
+}
+
 /* On a GPU that only one process may have, the parent must not be that one: devices are opened in
  * the worker, one at a time, and none that was not asked for. */
 static void test_parent_opens_nothing(void **state) {
@@ -249,9 +314,11 @@ static void test_parent_opens_nothing(void **state) {
     assert_int_equal(run("--device fake:1 --set latency:batch=1,2"), LAP_EXIT_OK);
     assert_int_not_equal(seen->opener, getpid());
     assert_int_equal(seen->opened, 2); /* a session for each row */
+    assert_int_equal(seen->others, 0);
     assert_int_equal(fake_alive(), 0);
 }
 
+/* Before there are rows, and after all are done. */
 static void test_outside_rows(void **state) {
     (void)state;
     plan.at_enumeration = true;
@@ -383,6 +450,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_one_dies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_measured_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_interleaved, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_parent_opens_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_outside_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
