@@ -27,12 +27,15 @@ typedef enum lap_device_type {
 
 const char *lap_device_type_name(lap_device_type type); /* "gpu", … */
 
+/* Bytes of a device's name and its NUL. What is longer is cut at a whole character. */
+enum { LAP_DEVICE_NAME = 512 };
+
 typedef struct lap_device_info {
     char backend[16];   /* "cuda", "opencl" */
     char language[8];   /* kernel language: "cu", "cl" */
     char selector[40];  /* "cuda:0", "opencl:0:1": unique, accepted by the selector */
     char platform[256]; /* "NVIDIA CUDA"; cleaned text like all that follow */
-    char name[256];
+    char name[LAP_DEVICE_NAME];
     char vendor[128];
     char driver[128];    /* driver version */
     char toolchain[256]; /* what compiles kernels: "NVRTC 13.0", the OpenCL driver's version text */

@@ -29,7 +29,7 @@ const char *lap_rank_state_name(lap_rank_state state);
 typedef struct lap_rank {
     lap_rank_state state;
     char reason[400];
-    char host[128], version[48], selector[64], device[256];
+    char host[128], version[48], selector[64], device[LAP_DEVICE_NAME];
     uint64_t pid;
     size_t local_rank; /* among those of its host */
     int exit_status;   /* of its rows */

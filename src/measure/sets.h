@@ -13,7 +13,7 @@ typedef struct lap_margin {
 } lap_margin;
 
 typedef struct lap_set_member {
-    char selector[64], device[256];
+    char selector[64], device[LAP_DEVICE_NAME];
     char host[128];      /* of a fleet; "" otherwise */
     size_t rank;         /* of a fleet */
     size_t row, alone;   /* indices of its rows in the document: at once, and alone */

@@ -209,7 +209,8 @@ void lap_layer_cells_fill(const lap_layer *l, lap_layer_cells *out) {
     si_cell(out->bytes_per_s, sizeof out->bytes_per_s, l->bytes_per_s);
     si_cell(out->intensity, sizeof out->intensity, l->intensity);
     snprintf(out->share, sizeof out->share, "-");
-    if (l->share.has) snprintf(out->share, sizeof out->share, "%.0f%%", l->share.value * 100);
+    if (lap_some(l->share.value).has && l->share.has)
+        snprintf(out->share, sizeof out->share, "%.0f%%", l->share.value * 100);
     snprintf(out->bound, sizeof out->bound, "%s", l->bound ? l->bound : "-");
 }
 

@@ -9,19 +9,19 @@
 
 /* One row as people read it. */
 typedef struct lap_cells {
-    char route[64];       /* "cuda:0"; "cuda:0 +1" beside one other device */
-    char device[256];     /* "NVIDIA H200" */
-    char network[32];     /* "resnet18" */
-    char size[32];        /* "224x224" */
-    char precision[16];   /* "fp32" */
-    char batch[24];       /* "1" */
-    char latency_ms[48];  /* "0.250 ± 0.002": median and standard deviation */
-    char fps[24];         /* "4000" */
-    char throughput[48];  /* "12000 @ 256" */
-    char flops_per_s[24]; /* "14.5T" */
-    char verified[32];    /* "2.1e-07", "yes", "no" */
-    char verdict[16];     /* "stable", "-" without latency */
-    char status[16];      /* "ok" */
+    char route[64];               /* "cuda:0"; "cuda:0 +1" beside one other device */
+    char device[LAP_DEVICE_NAME]; /* "NVIDIA H200" */
+    char network[32];             /* "resnet18" */
+    char size[32];                /* "224x224" */
+    char precision[16];           /* "fp32" */
+    char batch[24];               /* "1" */
+    char latency_ms[48];          /* "0.250 ± 0.002": median and standard deviation */
+    char fps[24];                 /* "4000" */
+    char throughput[48];          /* "12000 @ 256" */
+    char flops_per_s[24];         /* "14.5T" */
+    char verified[32];            /* "2.1e-07", "yes", "no" */
+    char verdict[16];             /* "stable", "-" without latency */
+    char status[16];              /* "ok" */
 } lap_cells;
 
 void lap_cells_fill(const lap_row *row, bool utf8, lap_cells *out);

@@ -25,9 +25,8 @@ static void ms_cell(char *buffer, size_t size, lap_optional seconds) {
 /* The title line, and for a row that is not ok what happened; false when nothing else follows. */
 static bool add_title(const lap_row *head, const char *what, const lap_style *style,
                       lap_text *out) {
-    char title[768];
-    snprintf(title, sizeof title, "%.40s %.255s: %s", head->device.selector, head->device.name,
-             what);
+    char title[LAP_DEVICE_NAME + 512];
+    snprintf(title, sizeof title, "%.40s %s: %s", head->device.selector, head->device.name, what);
     add_wrapped(out, title, 4, style);
     if (head->status == LAP_ROW_OK) return true;
     lap_text line = {0};

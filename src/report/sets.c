@@ -40,7 +40,7 @@ static const lap_sheet_column set_columns[COL_COUNT] = {
 };
 
 typedef struct cells {
-    char texts[COL_COUNT][280];
+    char texts[COL_COUNT][LAP_DEVICE_NAME];
 } cells;
 
 static void put_margin(char *out, size_t size, lap_margin m, int decimals, bool utf8) {

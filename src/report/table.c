@@ -214,7 +214,7 @@ lap_status lap_report_layers(const lap_row *row, const lap_style *style, lap_tex
                              lap_error *err) {
     if (!style) style = &plain_style;
     lap_cells c;
-    char title[512];
+    char title[LAP_DEVICE_NAME + 256];
     lap_cells_fill(row, style->utf8, &c);
     snprintf(title, sizeof title, "%s %s: %s %s %s, batch %s", c.route, c.device, c.network, c.size,
              c.precision, c.batch);

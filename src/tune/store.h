@@ -15,7 +15,7 @@
 #include "tune/space.h"
 
 typedef struct lap_tune_entry {
-    char device[256], uuid[40], driver[128], toolchain[256];
+    char device[LAP_DEVICE_NAME], uuid[40], driver[128], toolchain[256];
     char step[LAP_TUNE_TEXT], precision[16];
     uint64_t batch;
     char kernel[48];

@@ -114,7 +114,7 @@ static void good_row(lap_row *row) {
 /* Full-length names of what breaks tables, JSON, CSV, Markdown and HTML. */
 static void hostile_row(lap_row *row) {
     static const char pattern[] = "A,b;\"c\" | `x` <b>& \\ ® 漢字 \t";
-    char name[256];
+    char name[LAP_DEVICE_NAME];
     size_t n = 0;
     while (n + sizeof pattern <= sizeof name) {
         memcpy(name + n, pattern, sizeof pattern - 1);

@@ -1,5 +1,8 @@
 /* CSV as RFC 4180 has it: parsed back by a reader of its own. */
+#include "report/table.h"
 #include "rows.h"
+
+#include <math.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,12 +166,44 @@ static void absent_is_empty(void **state) {
     sample_rows_free(s);
 }
 
+/* Whatever got past the other guards, in every format that is no JSON. */
+static void never_nan_or_inf(void **state) {
+    (void)state;
+    const double odd[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        sample_rows *s = sample_rows_new();
+        lap_row *row = &s->rows[0];
+        lap_optional bad = {true, odd[i]};
+        row->fps = row->flops_per_s = row->latency.stats.mean = row->latency.stats.std = bad;
+        row->throughput.images_per_s = row->throughput.flops_per_s = row->telemetry.power_w = bad;
+        row->layers[0].device_s = row->layers[0].flops_per_s = row->layers[0].share =
+            row->cold.first_s = bad;
+        lap_text text = {0};
+        assert_int_equal(lap_report_csv(&s->report, &text, NULL), LAP_OK);
+        sheet *c = parse(text.data);
+        static const char *const columns[] = {
+            "fps",     "flops_per_s", "mean_s", "std_s", "throughput_images_per_s",
+            "power_w", "first_s"};
+        for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
+            assert_string_equal(field(c, 1, columns[k]), "");
+        sheet_free(c);
+        s->report.row_count = 1; /* the other rows' names and reasons are words */
+        assert_int_equal(lap_report_markdown(&s->report, &text, NULL), LAP_OK);
+        assert_int_equal(lap_report_table(&s->report, NULL, &text, NULL), LAP_OK);
+        assert_int_equal(lap_report_layers(row, NULL, &text, NULL), LAP_OK);
+        static const char *const words[] = {"inf", "nan", "INF", "NAN"};
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+            if (strstr(text.data, words[k])) fail_msg("%s in:\n%s", words[k], text.data);
+        lap_text_free(&text);
+        sample_rows_free(s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(header_is_fixed),
-        cmocka_unit_test(one_record_a_row),
-        cmocka_unit_test(hostile_text_is_quoted),
-        cmocka_unit_test(absent_is_empty),
+        cmocka_unit_test(header_is_fixed),        cmocka_unit_test(one_record_a_row),
+        cmocka_unit_test(hostile_text_is_quoted), cmocka_unit_test(absent_is_empty),
+        cmocka_unit_test(never_nan_or_inf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,7 +178,7 @@ static void hostile_names_survive(void **state) {
     sample_rows *s = sample_rows_new();
     json_t *d = render(&s->report);
     const char *name = json_string_value(json_object_get(get(d, 1, "device"), "name"));
-    assert_int_equal(strlen(name), 255); /* in full */
+    assert_int_equal(strlen(name), LAP_DEVICE_NAME - 1); /* in full */
     assert_string_equal(name, s->rows[1].device.name);
     assert_string_equal(json_string_value(get(d, 1, "platform")), "a,b;\"c\"");
     json_t *config = json_object_get(json_object_get(d, "config"), "run");

@@ -47,7 +47,7 @@ static void hundred_columns_hold_everything(void **state) {
     sample_rows *s = sample_rows_new();
     lap_text text = {0};
     const char *p = render(&s->report, NULL, &text);
-    /* even with names of 255 characters, only what can be looked up elsewhere is left out */
+    /* even with names of 511 bytes, only what can be looked up elsewhere is left out */
     const char *const headers[] = {"Route",         "Device",   "Batch",   "FPS",
                                    "Img/s @ batch", "Verified", "Verdict", "Status"};
     const char *line = strchr(p, '\n') + 1; /* below the title */
@@ -85,6 +85,49 @@ static void long_names_are_cut_with_a_mark(void **state) {
     assert_non_null(strstr(render(&s->report, &style, &text), "…"));
     assert_non_null(strstr(text.data, "±"));
     lap_text_free(&text);
+    sample_rows_free(s);
+}
+
+/* Where the last column of a line begins: behind the last run of two or more blanks. */
+static size_t last_column(const char *line, size_t n, char *word, size_t size) {
+    char copy[4096];
+    assert_true(n < sizeof copy);
+    memcpy(copy, line, n);
+    copy[n] = '\0';
+    char *at = copy;
+    for (char *p = copy; *p; p++)
+        if (p[0] != ' ' && p > copy && p[-1] == ' ') at = p;
+    snprintf(word, size, "%s", at);
+    *at = '\0';
+    return lap_line_width(copy);
+}
+
+/* Names of any length, with wide characters and tabs, leave every column where its title is. */
+static void names_do_not_shift_columns(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    strcpy(s->rows[0].device.name, "\t\xe6\xbc\xa2\n\xe5\xad\x97"); /* what must not come through */
+    strcpy(s->rows[4].device.name, "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2 a\xcc\x81 GPU");
+    for (size_t width = 60; width <= 100; width += 8)
+        for (int utf8 = 0; utf8 < 2; utf8++) {
+            lap_text text = {0};
+            lap_style style = {.width = width, .utf8 = utf8};
+            const char *line = strchr(render(&s->report, &style, &text), '\n') + 1;
+            char word[4096];
+            size_t title = last_column(line, strcspn(line, "\n"), word, sizeof word);
+            assert_string_equal(word, "Status");
+            static const char *const wanted[ROW_COUNT] = {"ok", "ok", "failed", "ok",
+                                                          "unsupported"};
+            for (size_t row = 0; row < ROW_COUNT; row++) {
+                do
+                    line += strcspn(line, "\n") + 1;
+                while (*line == '-' || !strncmp(line, "\xe2", 1)); /* a rule below the titles */
+                size_t at = last_column(line, strcspn(line, "\n"), word, sizeof word);
+                if (at != title || strcmp(word, wanted[row]) != 0)
+                    fail_msg("%zu instead of %zu, '%s':\n%s", at, title, word, text.data);
+            }
+            lap_text_free(&text);
+        }
     sample_rows_free(s);
 }
 
@@ -243,6 +286,7 @@ int main(void) {
         cmocka_unit_test(fits_any_width),
         cmocka_unit_test(hundred_columns_hold_everything),
         cmocka_unit_test(long_names_are_cut_with_a_mark),
+        cmocka_unit_test(names_do_not_shift_columns),
         cmocka_unit_test(ascii_stays_ascii),
         cmocka_unit_test(colours_only_on_request),
         cmocka_unit_test(reasons_stand_beneath),

@@ -69,13 +69,14 @@ static void test_names(void **state) {
     assert_string_equal(name_for("", 1), "unnamed OpenCL device");
     assert_string_equal(name_for("", 0), "unnamed OpenCL device");
 
-    char longest[301];
-    memset(longest, 'n', 300);
-    longest[300] = '\0';
-    assert_int_equal(strlen(name_for(longest, 301)), 255);
-    longest[254] = (char)0xC2; /* a character that straddles the field's end is left out whole */
-    longest[255] = (char)0xAE;
-    assert_int_equal(strlen(name_for(longest, 301)), 254);
+    char longest[601];
+    memset(longest, 'n', 600);
+    longest[600] = '\0';
+    assert_string_equal(name_for(longest + 344, 257), longest + 344); /* 256 characters: in full */
+    assert_int_equal(strlen(name_for(longest, 601)), LAP_DEVICE_NAME - 1);
+    longest[510] = (char)0xC2; /* a character that straddles the field's end is left out whole */
+    longest[511] = (char)0xAE;
+    assert_int_equal(strlen(name_for(longest, 601)), LAP_DEVICE_NAME - 2);
 }
 
 static void test_failing_queries(void **state) {
