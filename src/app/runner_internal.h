@@ -65,7 +65,8 @@ double run_rewarm_seconds(const lap_runner *runner);
 /* Open run->session, which looks for built kernels in the runner's cache. */
 lap_status run_open(lap_case_run *run, lap_error *err);
 
-/* LAP_E_OOM when the plan needs more memory than may safely be taken; batch 1 is always tried. */
+/* LAP_E_OOM when the plan needs more memory than may safely be taken, or more in one piece than the
+ * device says that it gives; batch 1 is always tried. */
 lap_status run_fits(lap_case_run *run, const lap_plan *plan, uint64_t batch, lap_error *err);
 
 /* runner_layers.c: device time of every layer of run->plan. */

@@ -13,6 +13,12 @@ lap_status run_fits(lap_case_run *run, const lap_plan *plan, uint64_t batch, lap
     lap_host_memory host;
     lap_host_memory_read("", &host);
     lap_device_info device = *run->c->device;
+    uint64_t piece = lap_plan_largest_bytes(plan), most = device.max_alloc_bytes;
+    /* Beyond it some drivers refuse, and some give memory that does not hold what is written. */
+    if (batch > 1 && most > 0 && piece > most)
+        return LAP_FAIL(err, LAP_E_OOM,
+                        "needs %.2f GiB in one piece, the device's largest allocation is %.2f GiB",
+                        (double)piece / (1 << 30), (double)most / (1 << 30));
     /* One image is tried whatever a device says of its memory: some say less than they have. Only
      * what is seen to be free counts then. */
     bool seen = known == LAP_OK || (device.host_memory && host.known);

@@ -362,6 +362,22 @@ uint64_t lap_plan_activation_bytes(const lap_plan *plan) {
     return bytes;
 }
 
+uint64_t lap_plan_largest_bytes(const lap_plan *plan) {
+    uint64_t bytes = plan->scratch_bytes;
+    for (int s = 0; s < plan->slot_count; s++)
+        if (plan->slot_bytes[s] + 2 * PLAN_GUARD_BYTES > bytes)
+            bytes = plan->slot_bytes[s] + 2 * PLAN_GUARD_BYTES;
+    for (int i = 0; i < plan->step_count; i++) {
+        const plan_step *step = &plan->steps[i];
+        if (plan_chained(step)) return lap_plan_activation_bytes(plan); /* one buffer for all */
+        uint64_t own = step->row->scratch_bytes && step->row->scratch_zeroed
+                           ? step->row->scratch_bytes(&step->c)
+                           : 0;
+        if (own > bytes) bytes = own;
+    }
+    return bytes;
+}
+
 /* ---- running -------------------------------------------------------------------------------- */
 
 lap_status lap_plan_run_step(lap_plan *plan, int index, lap_error *err) {

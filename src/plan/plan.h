@@ -77,6 +77,8 @@ void lap_plan_free(lap_plan *plan);
 /* Bytes of device memory that weights, respectively activations and scratch, take or will take. */
 uint64_t lap_plan_weight_bytes(const lap_plan *plan);
 uint64_t lap_plan_activation_bytes(const lap_plan *plan);
+/* The largest piece of the latter that is one buffer. */
+uint64_t lap_plan_largest_bytes(const lap_plan *plan);
 
 /* Upload the batch: image i of the batch is images[i % count]; images are float NCHW. */
 lap_status lap_plan_set_input(lap_plan *plan, const float *images, size_t count, lap_error *err);

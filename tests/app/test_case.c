@@ -1,4 +1,5 @@
 /* A whole row on the fake device: right, wrong in every way, wrong later, and interrupted. */
+#include "base/clock.h"
 #include "case_fixture.h"
 
 static case_rig rig;
@@ -157,6 +158,83 @@ static void test_verify_off_is_said(void **state) {
     lap_row_free(&row);
 }
 
+/* ---- what is no part of the latency --------------------------------------------------------- */
+
+/* The first launch of a driver and the first build take long. */
+static bool launched, built;
+enum { SLOW_MS = 150 };
+
+static double slow_at_first(const char *stem, const lap_raw_launch *launch) {
+    (void)stem, (void)launch;
+    double cost = launched ? 1e-5 : SLOW_MS * 1e-3;
+    launched = true;
+    return cost;
+}
+
+static lap_status (*real_build)(void *, const lap_build *, void **, lap_kernel_info *, lap_error *);
+
+static lap_status slow_build(void *device, const lap_build *build, void **kernel,
+                             lap_kernel_info *info, lap_error *err) {
+    if (!built) lap_clock_sleep(SLOW_MS * 1e-3);
+    built = true;
+    return real_build(device, build, kernel, info, err);
+}
+
+/* They are in the cold costs and nowhere else, though neither a warm-up nor the verification is
+ * there to hide them. */
+static void test_cold_stays_out(void **state) {
+    (void)state;
+    lap_status (*graphs)(void *, lap_error *) = fake_ops.graph_begin;
+    fake_ops.graph_begin = NULL; /* launches in a graph have no cost of their own */
+    real_build = fake_ops.kernel_build;
+    fake_ops.kernel_build = slow_build;
+    fake.cost = slow_at_first;
+    fake.real_time = true;
+    launched = built = false;
+    const char *const settings[] = {"latency:warmup=0", "latency:repetitions=20", "verify:mode=off",
+                                    "output:layers=no", "latency:passes=1"};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        rig_set(&rig, settings[i]);
+    lap_row row;
+    lap_runner_case(&rig.runner, &rig.c, &row);
+    fake_ops.kernel_build = real_build;
+    fake_ops.graph_begin = graphs;
+    if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    assert_true(row.cold.build_s.value >= SLOW_MS * 1e-3);
+    assert_true(row.cold.first_s.value >= SLOW_MS * 1e-3);
+    assert_int_equal(row.latency.n, 20);
+    assert_true(row.latency.device.max.value < SLOW_MS * 0.5e-3);
+    assert_true(row.latency.wall.min.value < SLOW_MS * 0.5e-3);
+    assert_true(fabs(row.latency.stats.mean.value - TINY_OPS * 1e-5) < 1e-9);
+    assert_true(row.throughput.images_per_s.value > 1 / (SLOW_MS * 1e-3));
+    lap_row_free(&row);
+}
+
+/* Copies that take longer than the network: the latency is the same whether they are
+ * timed beside it or not, and as long as the launches. This is the one definition for all backends:
+ * nothing of it is in a backend. */
+static void test_copies_stay_out(void **state) {
+    (void)state;
+    lap_status (*graphs)(void *, lap_error *) = fake_ops.graph_begin;
+    fake_ops.graph_begin = NULL;
+    fake.real_time = true;
+    fake.launch_s = 1e-4;
+    fake.command_s = 2e-3;
+    const char *const copies[] = {"latency:copies=no", "latency:copies=yes"};
+    rig_set(&rig, "latency:passes=1");
+    for (size_t i = 0; i < 2; i++) {
+        rig_set(&rig, copies[i]);
+        lap_row row;
+        lap_runner_case(&rig.runner, &rig.c, &row);
+        if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+        assert_int_equal(row.copies.has, i);
+        assert_int_equal(row.latency.device.n, 2);
+        assert_true(fabs(row.latency.device.max.value - TINY_OPS * fake.launch_s) < 1e-9);
+        lap_row_free(&row);
+    }
+    fake_ops.graph_begin = graphs;
+}
+
 static int calls_left;
 
 static bool stop_later(void *context) {
@@ -194,9 +272,11 @@ static void test_interrupted(void **state) {
 int main(void) {
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_good_row),           RIG_TEST(test_planted),     RIG_TEST(test_wrong_later),
-        RIG_TEST(test_idle_later),         RIG_TEST(test_verify_only), RIG_TEST(test_interrupted),
-        RIG_TEST(test_verify_off_is_said),
+        RIG_TEST(test_good_row),           RIG_TEST(test_planted),
+        RIG_TEST(test_wrong_later),        RIG_TEST(test_idle_later),
+        RIG_TEST(test_verify_only),        RIG_TEST(test_interrupted),
+        RIG_TEST(test_verify_off_is_said), RIG_TEST(test_cold_stays_out),
+        RIG_TEST(test_copies_stay_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
