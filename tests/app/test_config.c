@@ -1,8 +1,8 @@
 /* The configuration: every key, every bad value, the shipped files, the written forms; all of it
  * the same under a locale whose decimal sign is a comma. */
 #include "app/config_keys.h"
+#include "base/comma_locale.h"
 
-#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -497,41 +497,8 @@ static void test_reference(void **state) {
     lap_text_free(&text);
 }
 
-/* A locale whose decimal sign is a comma: an installed one, else one made by localedef. */
-static bool comma_locale(void) {
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE",
-                                        "lap_comma"};
-    const char *source = LAP_TEST_TMP "/lap_comma.src";
-    FILE *f = fopen(source, "w");
-    if (f) {
-        fputs("LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\n"
-              "END LC_NUMERIC\n",
-              f);
-        fclose(f);
-    }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!strcmp(names[i], "lap_comma")) {
-            int rc = system("localedef -c -i '" LAP_TEST_TMP "/lap_comma.src' '" LAP_TEST_TMP
-                            "/lap_comma' >/dev/null 2>&1");
-            (void)rc; /* it warns about missing categories; setlocale tells whether it worked */
-            setenv("LOCPATH", LAP_TEST_TMP, 1);
-        }
-        const char *set = setlocale(LC_ALL, names[i]);
-        if (!set) set = setlocale(LC_NUMERIC, names[i]);
-        if (set && !strcmp(localeconv()->decimal_point, ",")) return true;
-    }
-    setlocale(LC_ALL, "C");
-    return false;
-}
-
 static void test_comma_locale(void **state) {
-    if (!comma_locale()) {
-        print_message("skipped 1 test: no locale with a decimal comma, and none could be made\n");
-        skip();
-    }
-    char check[16];
-    snprintf(check, sizeof check, "%.1f", 0.5);
-    assert_string_equal(check, "0,5"); /* the locale is really in force */
+    comma_locale_or_skip();
     test_defaults(state);
     test_every_key(state);
     test_bad_numbers(state);

@@ -19,8 +19,7 @@ static void set_case(lap_row *row, const char *selector, const char *name, uint6
     row->work = (lap_row_work){1814073344, 3628146688, 1819065856};
 }
 
-/* n device spans around `seconds`, alternating by +-d. */
-static void set_latency(lap_row *row, size_t n, double seconds, double d) {
+void sample_rows_latency(lap_row *row, size_t n, double seconds, double d) {
     lap_latency *l = &row->latency;
     l->samples = calloc(n, sizeof *l->samples);
     double *x = calloc(n, sizeof *x);
@@ -68,7 +67,7 @@ static void good_row(lap_row *row) {
         row->device.uuid[i] = (uint8_t)(i * 17);
     row->device.pci_bus = 0x17;
     snprintf(row->device.driver, sizeof row->device.driver, "580.95.05");
-    set_latency(row, 100, 250e-6, 2e-6);
+    sample_rows_latency(row, 100, 250e-6, 2e-6);
     set_throughput(row);
     row->verified = (lap_row_verified){.has = true,
                                        .passed = true,
@@ -126,7 +125,7 @@ static void hostile_row(lap_row *row) {
     snprintf(row->device.platform, sizeof row->device.platform, "a,b;\"c\"");
     snprintf(row->network, sizeof row->network, "net|`work`\n<i>");
     row->height = row->width = 2147483647;
-    set_latency(row, 2, 123456.789, 1000);
+    sample_rows_latency(row, 2, 123456.789, 1000);
     row->verified = (lap_row_verified){.has = true, .passed = true};
     assert_true(lap_row_note(row, "line one\nline \"two\", | and `three` \xff."));
 }
@@ -145,7 +144,7 @@ sample_rows *sample_rows_new(void) {
         "it has to be wrapped somewhere in the table");
     lap_row_fail(&s->rows[2], LAP_E_LAUNCH, &err);
     set_case(&s->rows[3], "opencl:1:0", "Zero timer", 1);
-    set_latency(&s->rows[3], 1, 0, 0);
+    sample_rows_latency(&s->rows[3], 1, 0, 0);
     set_case(&s->rows[4], "opencl:2:0", "Old GPU", 1);
     LAP_FAIL(&err, LAP_E_UNSUPPORTED, "no <fp64> | on `this`");
     lap_row_fail(&s->rows[4], LAP_E_UNSUPPORTED, &err);

@@ -25,6 +25,8 @@ typedef struct sample_rows {
 /* rows[0] good, with everything; [1] hostile names of full length; [2] failed before anything was
  * measured; [3] ok but every time is zero; [4] unsupported, with markup in its reason. */
 sample_rows *sample_rows_new(void);
+/* n device spans around `seconds`, alternating by +-d. */
+void sample_rows_latency(lap_row *row, size_t n, double seconds, double d);
 void sample_rows_free(sample_rows *rows);
 
 #endif

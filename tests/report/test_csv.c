@@ -1,4 +1,6 @@
 /* CSV as RFC 4180 has it: parsed back by a reader of its own. */
+#include "base/comma_locale.h"
+#include "report/report.h"
 #include "report/table.h"
 #include "rows.h"
 
@@ -199,11 +201,45 @@ static void never_nan_or_inf(void **state) {
     }
 }
 
+static char *everything(const sample_rows *s) {
+    lap_text text = {0};
+    setlocale(LC_CTYPE, "C.UTF-8"); /* as the program: widths of characters, but never numbers */
+    lap_report_json(&s->report, &text, NULL);
+    lap_report_csv(&s->report, &text, NULL);
+    lap_report_markdown(&s->report, &text, NULL);
+    lap_report_table(&s->report, NULL, &text, NULL);
+    lap_report_layers(&s->rows[0], NULL, &text, NULL);
+    lap_report_sentences(&s->report, false, &text);
+    assert_false(text.failed);
+    return text.data;
+}
+
+/* Every document is the same, to the byte, where numbers are written with a comma. */
+static void decimal_comma(void **state) {
+    (void)state;
+    sample_rows *s = sample_rows_new();
+    char *plain = everything(s);
+    assert_non_null(strstr(plain, "0.250"));
+    comma_locale_or_skip();
+    char *german = everything(s);
+    setlocale(LC_ALL, "C");
+    size_t at = 0;
+    while (plain[at] && plain[at] == german[at])
+        at++;
+    if (plain[at] || german[at]) {
+        size_t from = at < 40 ? 0 : at - 40;
+        fail_msg("'%.80s' instead of '%.80s'", german + from, plain + from);
+    }
+    free(german);
+    free(plain);
+    sample_rows_free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_is_fixed),        cmocka_unit_test(one_record_a_row),
         cmocka_unit_test(hostile_text_is_quoted), cmocka_unit_test(absent_is_empty),
-        cmocka_unit_test(never_nan_or_inf),
+        cmocka_unit_test(never_nan_or_inf),       cmocka_unit_test(decimal_comma),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Texts of single values, and cutting and wrapping lines. */
+#include "base/comma_locale.h"
 #include "report/format.h"
 
 #include <locale.h>
@@ -118,7 +119,7 @@ static void wrapping(void **state) {
 /* With a decimal comma the numbers keep their point. */
 static void decimal_comma(void **state) {
     (void)state;
-    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8")) skip();
+    comma_locale_or_skip();
     char text[32];
     lap_format_ms(text, sizeof text, 250e-6);
     assert_string_equal(text, "0.250");

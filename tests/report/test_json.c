@@ -1,5 +1,6 @@
 /* The JSON document: valid whatever the names hold, with exactly the documented keys, null where
  * there is no value. */
+#include "report/table.h"
 #include "rows.h"
 
 #include <jansson.h>
@@ -209,6 +210,38 @@ static void never_nan_or_inf(void **state) {
     sample_rows_free(s);
 }
 
+/* One sample to a dozen, from the statistics to every document: what few samples cannot say is null
+ * and n/a, never a number. */
+static void few_samples(void **state) {
+    (void)state;
+    for (size_t n = 1; n <= 12; n++) {
+        sample_rows *s = sample_rows_new();
+        lap_row *row = &s->rows[0];
+        lap_latency_free(&row->latency);
+        sample_rows_latency(row, n, 250e-6, 2e-6);
+        lap_row_finish(row);
+        json_t *d = render(&s->report);
+        json_t *l = get(d, 0, "latency");
+        assert_int_equal(json_array_size(json_object_get(l, "samples_s")), n);
+        assert_true(number(l, "mean_s") > 2e-4 && number(l, "p50_s") > 2e-4);
+        assert_int_equal(json_is_null(json_object_get(l, "std_s")), n == 1);
+        assert_int_equal(json_is_null(json_object_get(l, "p90_s")), n < 10);
+        assert_true(json_is_null(json_object_get(l, "p99_s")));
+        json_decref(d);
+        lap_text text = {0};
+        s->report.row_count = 1;
+        assert_int_equal(lap_report_table(&s->report, NULL, &text, NULL), LAP_OK);
+        assert_int_equal(lap_report_markdown(&s->report, &text, NULL), LAP_OK);
+        assert_int_equal(lap_report_csv(&s->report, &text, NULL), LAP_OK);
+        assert_null(strstr(text.data, "inf"));
+        assert_null(strstr(text.data, "nan"));
+        if (n == 1) assert_non_null(strstr(text.data, "+- n/a"));
+        if (n > 1) assert_null(strstr(text.data, "+- n/a"));
+        lap_text_free(&text);
+        sample_rows_free(s);
+    }
+}
+
 static void no_rows(void **state) {
     (void)state;
     lap_report empty = {.started = "x"};
@@ -222,6 +255,7 @@ int main(void) {
         cmocka_unit_test(keys_are_the_schema), cmocka_unit_test(values_are_the_rows),
         cmocka_unit_test(absent_is_null),      cmocka_unit_test(hostile_names_survive),
         cmocka_unit_test(never_nan_or_inf),    cmocka_unit_test(no_rows),
+        cmocka_unit_test(few_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
