@@ -216,6 +216,8 @@ static void sources_keep_the_rules(void **state) {
                 bool scalar = strchr(arg, '*') == NULL;
                 if (scalar && strncmp(arg, "const int ", 10) != 0)
                     fail_msg("%s.%s: '%s' is neither a pointer nor const int", stem, language, arg);
+                if (strstr(arg, "size_t") || strstr(arg, "ptrdiff_t") || strstr(arg, "bool"))
+                    fail_msg("%s.%s: '%s' has no fixed size", stem, language, arg);
             }
     }
 }

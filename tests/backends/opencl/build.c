@@ -1,6 +1,9 @@
 /* Compiling: options, defines, kernel facts, and build logs of every kind of brokenness. */
 #include "rig.h"
 
+#include "kernel/kernel.h"
+#include "kernel/tools.h"
+
 #include "base/comma_locale.h"
 
 #include <string.h>
@@ -139,6 +142,59 @@ static void test_broken_logs(void **state) {
     expect_text(r, LOG_HUGE, "xxxx");
 }
 
+/* An entry of the stem; NULL where no row and no tool has it, or no row in this precision. */
+static const char *entry_of(const char *stem, lap_precision precision) {
+    size_t count;
+    const lap_kernel_row *const *rows = lap_kernel_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        for (int s = 0; s < rows[i]->stage_count; s++)
+            if (rows[i]->stages[s].stem && strcmp(rows[i]->stages[s].stem, stem) == 0)
+                return rows[i]->precisions & (1u << precision) ? rows[i]->stages[s].entry : NULL;
+    const lap_tool *tool;
+    for (size_t i = 0; (tool = lap_tool_at(i)); i++)
+        if (strcmp(tool->stem, stem) == 0) return precision == LAP_FP32 ? tool->entries[0] : NULL;
+    return NULL;
+}
+
+/* Every kernel that needs no other vendor's instructions, in every precision that a row of it has,
+ * is OpenCL C 1.2 without a warning: no size_t or bool argument, nothing that a strict compiler
+ * refuses. */
+static void test_strict(void **state) {
+    rig *r = *state;
+    const char *language, *stem, *text;
+    int built = 0;
+    staged.more_options = "-Werror";
+    for (size_t i = 0; lap_kernel_source_at(i, &language, &stem, &text); i++)
+        for (lap_precision p = LAP_FP32; p < LAP_PRECISION_COUNT; p++) {
+            const char *entry = entry_of(stem, p);
+            if (strcmp(language, "cl") != 0 || !entry) continue;
+            if (strstr(text, "asm") || strstr(text, "_builtin_") || strstr(text, "intel_"))
+                continue;
+            /* Vectors that every processor has: larger ones are a warning in themselves. */
+            const lap_define defines[] = {{"PRECISION", p}, {"V", 4}};
+            lap_build b = {.stem = stem,
+                           .source = text,
+                           .entry = entry,
+                           .defines = defines,
+                           .define_count = 2};
+            void *kernel = NULL;
+            lap_kernel_info info;
+            if (lap_opencl_ops.kernel_build(r->device, &b, &kernel, &info, &r->err) != LAP_OK)
+                fail_msg("%s in %s: %s", stem, lap_precision_name(p), r->err.message);
+            lap_opencl_ops.kernel_free(kernel);
+            built++;
+        }
+    print_message("%d builds without a warning\n", built);
+    assert_true(built > 30);
+    void *kernel = NULL; /* and warnings are errors here */
+    lap_kernel_info info;
+    lap_build b = {.stem = "x",
+                   .source = "#warning planted\n__kernel void k(__global int *a) { a[0] = 1; }\n",
+                   .entry = "k"};
+    assert_int_equal(lap_opencl_ops.kernel_build(r->device, &b, &kernel, &info, &r->err),
+                     LAP_E_BUILD);
+}
+
 static void test_late_failure(void **state) {
     rig *r = *state;
     void *kernel = NULL;
@@ -166,6 +222,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_target_not_raised, rig_unstage),
     cmocka_unit_test_teardown(test_error_log, rig_unstage),
     cmocka_unit_test_teardown(test_broken_logs, rig_unstage),
+    cmocka_unit_test_teardown(test_strict, rig_unstage),
     cmocka_unit_test_teardown(test_late_failure, rig_unstage),
     cmocka_unit_test_teardown(test_missing_entry, rig_unstage),
 };

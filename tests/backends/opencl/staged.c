@@ -93,7 +93,10 @@ STAGED(cl_mem, clCreateBuffer, cl_context context, cl_mem_flags flags, size_t si
 STAGED(cl_int, clBuildProgram, cl_program program, cl_uint count, const cl_device_id *devices,
        const char *options, void(CL_CALLBACK *notify)(cl_program, void *), void *data) {
     snprintf(staged.options, sizeof staged.options, "%s", options ? options : "");
-    return real.clBuildProgram(program, count, devices, options, notify, data);
+    char all[1100];
+    snprintf(all, sizeof all, "%s %s", staged.options, staged.more_options);
+    return real.clBuildProgram(program, count, devices, staged.more_options ? all : options, notify,
+                               data);
 }
 
 STAGED(cl_int, clGetProgramInfo, cl_program program, cl_program_info what, size_t size, void *value,

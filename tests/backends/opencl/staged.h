@@ -48,7 +48,8 @@ typedef struct staged_calls {
     char loaded[4096];    /* what it was given */
     /* counted */
     size_t events_made, events_retained, events_released, args_set, fills, caches_cleared;
-    char options[1024]; /* of the last build */
+    char options[1024];       /* of the last build */
+    const char *more_options; /* given to the driver as well; NULL: none */
 } staged_calls;
 
 extern staged_calls staged;
