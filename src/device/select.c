@@ -158,8 +158,9 @@ static bool valid_range(const lap_device_list *list, const route *r, int levels,
     return any;
 }
 
-/* What enumeration noted about a backend. */
+/* What enumeration noted about a backend; where there is no device at all, every note follows. */
 static void add_reasons(const lap_device_list *list, const char *backend, lap_text *why) {
+    if (list->count == 0) return;
     for (size_t i = 0; i < list->note_count; i++) {
         const lap_device_note *note = &list->notes[i];
         if (strcmp(note->backend, backend) != 0) continue;

@@ -20,6 +20,28 @@ expect() {
     fi
 }
 
+# Of the same output. also TEXT...: it says these, too, in this order. never TEXT: not this. once TEXT.
+also() {
+    rest=$joined
+    for text; do
+        case $rest in
+        *"$text"*) rest=${rest#*"$text"} ;;
+        *) complain "\"$text\" is not said, or not there" && return ;;
+        esac
+    done
+}
+never() {
+    case $joined in *"$1"*) complain "\"$1\" is said" ;; esac
+}
+once() {
+    also "$1"
+    case ${joined#*"$1"} in *"$1"*) complain "\"$1\" is said twice" ;; esac
+}
+complain() {
+    printf '%s: %s:\n%s\n\n' "$title" "$1" "$output"
+    failures=$((failures + 1))
+}
+
 # told TITLE WANTED_STATUS TEXT COMMAND... < SCRIPT
 told() {
     title=$1 wanted=$2 text=$3

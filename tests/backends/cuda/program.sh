@@ -14,7 +14,19 @@ row() { # kernels are compiled each time
         --set run:kernels=naive "$@"
 }
 
+any() {
+    timeout 100 "$warmlap" run --set network:height=32 --set network:width=32 --set run:modes=latency \
+        --set latency:batch=1 --set latency:repetitions=2 --set latency:warmup=0 --set verify:mode=off \
+        --set run:kernels=naive "$@"
+}
+without_nvml() { (export LAP_NVML=/nowhere/libnvidia-ml.so.1 && row "$@"); }
+
 told "sound drivers" 0 "Stand-in GPU through CUDA runs ResNet-18" row < /dev/null
+told "no OpenCL: CUDA is taken" 0 '"selector": "cuda:0"' any --json - < /dev/null
+told "OpenCL asked for, where there is none" 3 "no OpenCL platform" any --device opencl < /dev/null
+never "runs ResNet-18"
+told "no NVML" 0 '"status": "ok"' without_nvml --json - < /dev/null
+also '"n": 2' '"telemetry": null'
 told "kernels that do nothing" 4 "values wrong" row --set verify:mode=quick < /dev/null
 told "no device" 3 "no CUDA device" "$warmlap" devices <<- end
 	[cuda]
@@ -24,10 +36,30 @@ told "no device in a run" 3 "cudaErrorNoDevice, 100" row <<- end
 	[cuda]
 	count_error = 100
 end
+once "cudaErrorNoDevice, 100"
 told "a broken driver" 3 "cudaErrorUnknown, 999" row <<- end
 	[cuda]
 	count_error = 999
 end
+once "cudaErrorUnknown, 999"
+told "a broken driver, any device" 3 "cudaErrorUnknown, 999" any <<- end
+	[cuda]
+	count_error = 999
+end
+once "cudaErrorUnknown, 999"
+told "a device that cannot be opened" 1 "opening cuda:0 (Stand-in GPU)" row --json - <<- end
+	fail cudaFree 1 999
+end
+also '"status": "failed"' '"latency": null'
+told "a part of a GPU" 0 "NVIDIA H200 MIG 1g.18gb through CUDA runs ResNet-18" row <<- end
+	[cuda]
+	name = "NVIDIA H200 MIG 1g.18gb"
+end
+told "whose address stands beside which index" 0 "pci 0001:3b:02.0 cuda:0" "$warmlap" devices <<- end
+	[cuda]
+	devices = 2
+end
+also "pci 0001:3c:02.0 cuda:1"
 told "one device of two is lost" 0 "cuda:1 not listed" "$warmlap" devices <<- end
 	[cuda]
 	devices = 2
@@ -40,6 +72,11 @@ end
 told "a kernel faults" 1 "cudaErrorIllegalAddress (700)" row <<- end
 	fail cudaLaunchKernel 20 700
 end
+# A context that is lost stays so for its process: the next row has another one.
+told "a context is lost" 1 '"status": "ok"' row --set latency:batch=1,2,3 --json - <<- end
+	fail cudaLaunchKernel 165+ 700
+end
+also '"status": "ok"' '"status": "failed"' 'cudaErrorIllegalAddress (700)' '"latency": null' '"status": "ok"'
 told "no memory" 1 "cudaErrorMemoryAllocation (2)" row <<- end
 	fail cudaMalloc 3+ 2
 end
