@@ -14,6 +14,7 @@ struct _cl_context {
 
 struct _cl_command_queue {
     const cl_icd_dispatch *dispatch;
+    cl_device_id device;
 };
 
 struct _cl_mem {
@@ -69,7 +70,10 @@ cl_command_queue CL_API_CALL fake_create_queue(cl_context context, cl_device_id 
                                                cl_command_queue_properties properties,
                                                cl_int *code) {
     (void)context, (void)device, (void)properties;
-    return new_object(sizeof(struct _cl_command_queue), script_enter("clCreateCommandQueue"), code);
+    cl_command_queue queue =
+        new_object(sizeof(struct _cl_command_queue), script_enter("clCreateCommandQueue"), code);
+    if (queue) queue->device = device;
+    return queue;
 }
 
 cl_int CL_API_CALL fake_release_queue(cl_command_queue queue) {
@@ -191,14 +195,18 @@ cl_int CL_API_CALL fake_kernel_info(cl_kernel kernel, cl_kernel_info what, size_
     return fake_answer(&kernel->args, sizeof kernel->args, size, value, needed);
 }
 
+static size_t largest_group(cl_device_id device) {
+    const script_device *d = fake_device_of(device);
+    return (size_t)(d->kernel_group ? d->kernel_group : d->group);
+}
+
 cl_int CL_API_CALL fake_group_info(cl_kernel kernel, cl_device_id device,
                                    cl_kernel_work_group_info what, size_t size, void *value,
                                    size_t *needed) {
     (void)kernel;
     FAKE_ENTER("clGetKernelWorkGroupInfo");
     if (what != CL_KERNEL_WORK_GROUP_SIZE) return CL_INVALID_VALUE;
-    const script_device *d = fake_device_of(device);
-    size_t limit = (size_t)(d->kernel_group ? d->kernel_group : d->group);
+    size_t limit = largest_group(device);
     return fake_answer(&limit, sizeof limit, size, value, needed);
 }
 
@@ -234,10 +242,13 @@ static cl_int done(cl_ulong start, cl_event *event) {
 cl_int CL_API_CALL fake_launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
                                const size_t *offset, const size_t *global, const size_t *local,
                                cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    (void)queue, (void)kernel, (void)dimensions, (void)offset, (void)global, (void)local;
-    (void)waits, (void)wait_list;
+    (void)kernel, (void)offset, (void)global, (void)waits, (void)wait_list;
     cl_ulong start = now();
     FAKE_ENTER("clEnqueueNDRangeKernel");
+    size_t items = 1;
+    for (cl_uint i = 0; local && i < dimensions; i++)
+        items *= local[i];
+    if (items > largest_group(queue->device)) return CL_INVALID_WORK_GROUP_SIZE;
     return done(start, event);
 }
 
