@@ -10,8 +10,15 @@ printf '%s\n' "$list" | {
   while IFS= read -r entry; do
     file=${entry%%::*} name=${entry#*::}
     count=$((count + 1))
-    [ -f "$file" ] && grep -qF -- "$name" "$file" && continue
-    echo "docs/RELIABILITY.md names $entry, which is not there"
+    lines=$(grep -cF -- "$name" "$file" 2> /dev/null)
+    # A function has to be in the list of its program's tests, too.
+    case $file:$name in
+      *.c:*[!a-z0-9_]*) least=1 ;;
+      *.c:*) least=2 ;;
+      *) least=1 ;;
+    esac
+    [ "${lines:-0}" -ge $least ] && continue
+    echo "docs/RELIABILITY.md names $entry, which is not there, or does not run"
     missing=1
   done
   echo "$count tests named"

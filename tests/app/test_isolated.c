@@ -23,7 +23,7 @@
 enum { ARGS_MAX = 48 };
 
 /* A driver that does something in a launch for so many images. */
-typedef enum trouble { CRASH, LEAVE, HANG, KILLED, LOSE } trouble;
+typedef enum trouble { CRASH, LEAVE, HANG, KILLED, LOSE, CHAT } trouble;
 static struct {
     int32_t images; /* 0: no trouble */
     trouble kind;
@@ -63,6 +63,11 @@ static void misbehave(trouble kind) {
         break;
     case LOSE:
         lost = true;
+        break;
+    case CHAT:
+        printf("driver: 1 warning generated\n");
+        fflush(stdout);
+        break;
     }
 }
 
@@ -128,8 +133,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* `run` on resnet18 at 32x32, not verified; the document is in json_path. */
-static int run(const char *line) {
+/* `run` on resnet18 at 32x32, not verified; the document goes to path. */
+static int run_to(const char *path, const char *line) {
     char copy[1024];
     char *argv[ARGS_MAX + 1];
     int argc = 0;
@@ -137,13 +142,17 @@ static int run(const char *line) {
              "run --json %s --set network:height=32 --set network:width=32 --set verify:mode=off "
              "--set verify:images=1 --set run:kernels=naive --set latency:repetitions=2 --set "
              "latency:warmup=0 --set latency:copies=no --set run:modes=latency %s",
-             json_path, line);
+             path, line);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
         assert_true(argc < ARGS_MAX);
         argv[argc++] = word;
     }
     argv[argc] = NULL;
     return cmd_run(argc, argv);
+}
+
+static int run(const char *line) {
+    return run_to(json_path, line);
 }
 
 /* Exit status of `run` with just these words, in a process of its own; what it complained of is in
@@ -306,6 +315,30 @@ static void test_gone(void **state) {
     }
 }
 
+/* What a driver prints does not get between the lines of a document on standard output. */
+static void test_driver_that_prints(void **state) {
+    (void)state;
+    plan.images = 2;
+    plan.kind = CHAT;
+    fflush(stdout);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (!freopen(json_path, "w", stdout)) _exit(99);
+        int got = run_to("-", "--set latency:batch=1,2");
+        fflush(stdout);
+        _exit(got);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == LAP_EXIT_OK);
+    assert_true(seen->troubles > 0);
+    json_t *d = document();
+    expect(d, 0, "ok", "");
+    expect(d, 1, "ok", "");
+    json_decref(d);
+}
+
 /* On a GPU that only one process may have, the parent must not be that one: devices are opened in
  * the worker, one at a time, and none that was not asked for. */
 static void test_parent_opens_nothing(void **state) {
@@ -451,6 +484,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_measured_before, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_interleaved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_driver_that_prints, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_parent_opens_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_outside_rows, set_up, tear_down),

@@ -44,6 +44,9 @@ add() { # add FILE...: each with what it is linked with
   done
 }
 if [ "$(id -u)" = 0 ]; then change=chroot; else change="unshare -r chroot"; fi
+bare() { # the same with nothing set, as in a container
+  env -i PATH="$PATH" LD_LIBRARY_PATH=/lib HOME=/tmp $change "$root" "$@"
+}
 inside() { # inside [VARIABLE=VALUE...] PROGRAM ARGUMENT...
   env -i PATH="$PATH" LD_LIBRARY_PATH=/lib HOME=/tmp OCL_ICD_VENDORS=/vendors OCL_ICD_FILENAMES=/lib/fake.so \
     OCL_ICD_PLATFORM_SORT=none LAP_NVRTC=/lib/nvrtc.so $change "$root" "$@"
@@ -101,6 +104,19 @@ if inside /warmlap --help >"$dir/out" 2>"$dir/err"; then
     echo /lib/fake.so >"$root/vendors/fake.icd"
     expect 0 inside /warmlap --version
     says "headers" "no libclblast.so.1"
+    # A container with the loader, but without a driver: what was looked for, and where.
+    expect 3 bare /warmlap run
+    says "no OpenCL platform" "looked for ICD files in /etc/OpenCL/vendors, which cannot be read" \
+      "OCL_ICD_VENDORS not set" "cuda: "
+    mkdir -p "$root/etc/OpenCL/vendors"
+    expect 3 bare /warmlap devices
+    says "looked for ICD files in /etc/OpenCL/vendors, which holds no ICD file"
+    echo /lib/nowhere.so >"$root/etc/OpenCL/vendors/gone.icd"
+    expect 3 bare /warmlap devices
+    says "looked for ICD files in /etc/OpenCL/vendors, which holds gone.icd"
+    echo /lib/fake.so >"$root/etc/OpenCL/vendors/gone.icd"
+    expect 0 bare /warmlap devices
+    says "opencl:0:0"
     expect 0 inside /warmlap devices
     says "opencl:0:0"
     expect 0 inside /warmlap $row --device opencl:0:0 --json -
