@@ -208,8 +208,8 @@ static void no_room_together(void **state) {
     free_all();
 }
 
-/* A context that all sessions of a device share: lost at one wait, it is lost to all, until the last
- * of them has closed. (CUDA's is lost until the process ends: test_isolated.c.) */
+/* A context that all sessions of a device share: lost at one wait, it is lost to all, until the
+ * last of them has closed. (CUDA's is lost until the process ends: test_isolated.c.) */
 static struct {
     lap_status (*finish)(void *, lap_error *);
     lap_status (*open)(const lap_device_info *, void **, lap_error *);
