@@ -137,6 +137,8 @@ lap_status lap_plan_tensor_write(lap_plan *plan, int tensor, uint64_t first, uin
 lap_status lap_plan_tensor_padding(lap_plan *plan, int tensor, uint64_t *wrong, lap_error *err);
 /* Overwrite a tensor with NaN (padding channels too). */
 lap_status lap_plan_tensor_poison(lap_plan *plan, int tensor, lap_error *err);
+/* All of them but the input: what a pass does not write itself, it has not. */
+lap_status lap_plan_poison(lap_plan *plan, lap_error *err);
 /* Every buffer has guard words before and after it. LAP_E_VERIFY names the tensor whose were
  * overwritten. */
 lap_status lap_plan_guards_check(lap_plan *plan, lap_error *err);

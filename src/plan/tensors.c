@@ -133,6 +133,15 @@ lap_status lap_plan_tensor_poison(lap_plan *plan, int tensor, lap_error *err) {
     return lap_buffer_fill(plan->queue, buffer->data, 0, buffer->bytes, PLAN_NAN_WORD, err);
 }
 
+lap_status lap_plan_poison(lap_plan *plan, lap_error *err) {
+    LAP_TRY(check_range(plan, 0, 0, plan->options.batch, err));
+    for (int s = 0; s < plan->slot_count; s++)
+        if (s != plan->slot_of[0])
+            LAP_TRY(lap_buffer_fill(plan->queue, plan->slots[s].data, 0, plan->slots[s].bytes,
+                                    PLAN_NAN_WORD, err));
+    return LAP_OK;
+}
+
 /* Image i of `to` from float NCHW. */
 static void to_nhwc(const float *nchw, const lap_tensor *t, image *to, size_t i) {
     size_t pixels = (size_t)t->h * (size_t)t->w, cs = (size_t)t->cs;

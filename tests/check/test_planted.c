@@ -253,8 +253,9 @@ static void test_unchanged(void **state) {
     enum { VERIFIED = 2, TIMED = 8, CHECK = 1 };
     const bad_kind kinds[] = {BAD_LATE, BAD_IDLE, BAD_ONCE};
     for (int op = 0; op < r->net->op_count; op++)
-        for (size_t i = 0; i < 6; i++) {
-            bool in_check = i >= 3; /* bad from the check's own run on, else from the last timed */
+        for (size_t i = 0; i < 12; i++) {
+            bool in_check = i % 6 >= 3;   /* bad from the check's own run on, else the last timed */
+            r->options.no_reuse = i >= 6; /* what an idle kernel leaves is what was right before */
             plant(r, op, kinds[i % 3], VERIFIED + TIMED + CHECK + (in_check ? 1 : 0));
             lap_check_report report;
             lap_error err;

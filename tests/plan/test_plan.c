@@ -157,6 +157,34 @@ static void test_graph(void **state) {
     lap_plan_free(plan);
 }
 
+/* Every tensor but the input is NaN, and the next pass gives the same bits. */
+static void test_poison(void **state) {
+    const tiny *t = *state;
+    lap_error err = {0};
+    lap_plan_options options = {.batch = 1, .naive = true, .no_reuse = true};
+    lap_plan *plan = ready_plan(t->session, t->net, t->weights, options);
+    MUST(lap_plan_set_input(plan, t->expected.images, 1, &err));
+    MUST(lap_plan_run(plan, &err));
+    float before[TINY_CLASSES], after[TINY_CLASSES];
+    MUST(lap_plan_logits(plan, before, &err));
+    MUST(lap_plan_poison(plan, &err));
+    for (int i = 0; i < t->net->tensor_count; i++) {
+        const lap_tensor *tensor = &t->net->tensors[i];
+        size_t count = (size_t)lap_tensor_logical(tensor), finite = 0;
+        float *values = malloc(count * sizeof *values);
+        assert_non_null(values);
+        MUST(lap_plan_tensor_read(plan, i, 0, 1, values, &err));
+        for (size_t k = 0; k < count; k++)
+            finite += values[k] - values[k] == 0.0f;
+        assert_int_equal(finite, i ? 0 : count);
+        free(values);
+    }
+    MUST(lap_plan_run(plan, &err));
+    MUST(lap_plan_logits(plan, after, &err));
+    assert_memory_equal(before, after, sizeof before);
+    lap_plan_free(plan);
+}
+
 static void test_order(void **state) {
     const tiny *t = *state;
     lap_error err = {0};
@@ -250,6 +278,7 @@ int main(void) {
         TINY_TEST(test_uploads),
         TINY_TEST(test_batches),
         TINY_TEST(test_graph),
+        TINY_TEST(test_poison),
         TINY_TEST(test_order),
         TINY_TEST(test_builds_are_shared),
         TINY_TEST(test_padding_and_poison),
