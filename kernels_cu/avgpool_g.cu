@@ -29,8 +29,11 @@
     (fabsf((s)*inverse) <= 3.4e38f ? fmaf(fmaf(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
                                    : (s)*inverse)
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(ROWS *WIDTH)
     avgpool_g(const stored4 *__restrict__ in, stored4 *__restrict__ out, const int n) {
+    WAIT_FOR_EARLIER();
     __shared__ float4 sums[ROWS * WIDTH];
     const unsigned int tid = threadIdx.x, row = tid / WIDTH;
     const unsigned int quad = blockIdx.x * WIDTH + tid % WIDTH;

@@ -88,9 +88,12 @@ typedef float4 pixel;
 #define widen_pixel widen
 #endif
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(GROUP)
     conv_few_g(const pixel *__restrict__ in, const float *__restrict__ weights, const float *__restrict__ bias,
                pack *__restrict__ out, const int n, const int flags) {
+    WAIT_FOR_EARLIER();
     __shared__ float4 taps[R * S * C * KPAD / 4];
     for (unsigned int i = threadIdx.x; i < R * S * C * KPAD / 4; i += GROUP)
         taps[i] = ((const float4 *)weights)[i];

@@ -225,11 +225,14 @@ static __device__ __forceinline__ void copy_quad(float *to, const float *from) {
 #define ASYNC 0
 #endif
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_igemm(const stored *__restrict__ in, const stored *__restrict__ weights,
                const float *__restrict__ bias, const stored *__restrict__ residual,
                result *__restrict__ out, float *scratch, const stored *__restrict__ in2,
                const int n, const int flags) {
+    WAIT_FOR_EARLIER();
     __shared__ __align__(16) float tile[TILE_FLOATS];
     const u32 team = TEAMS > 1 ? threadIdx.x / TEAM : 0;
     const u32 tid = TEAMS > 1 ? threadIdx.x % TEAM : threadIdx.x;

@@ -329,11 +329,14 @@ typedef unsigned long long u64;
     }
 #endif
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_mma(const void *__restrict__ in, const void *__restrict__ weights,
              const float *__restrict__ bias, const void *__restrict__ second,
              void *__restrict__ out, float *scratch, const void *__restrict__ factors, const int n,
              const int flags) {
+    WAIT_FOR_EARLIER();
     extern __shared__ __align__(128) char shared[];
     const u32 tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
     const u32 group = blockIdx.x, tile_n = group % TILES_N, tile_m = group / TILES_N;

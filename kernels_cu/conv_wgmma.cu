@@ -236,10 +236,13 @@ typedef unsigned long long u64;
 #endif
 #define ROUND_TF32(v) asm("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_wgmma(const void *__restrict__ in, const void *__restrict__ weights,
                const float *__restrict__ bias, const void *__restrict__ second,
                void *__restrict__ out, const int n, const int flags) {
+    WAIT_FOR_EARLIER();
     extern __shared__ __align__(1024) char shared[];
     const u32 tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
     const u32 tile_n = blockIdx.x % TILES_N, tile_m = blockIdx.x / TILES_N;

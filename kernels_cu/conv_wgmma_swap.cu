@@ -263,10 +263,13 @@ static __device__ __forceinline__ bool is_pixel(place p, u32 pixels) {
     }
 #endif
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(TEAMS * 128, 1)
     conv_wgmma_swap(const void *__restrict__ in, const void *__restrict__ weights,
                     const float *__restrict__ bias, const void *__restrict__ second,
                     void *__restrict__ out, const int n, const int flags) {
+    WAIT_FOR_EARLIER();
     extern __shared__ __align__(1024) char shared[];
     const u32 tid = threadIdx.x, team = tid / 128, t = tid % 128, lane = tid & 31;
     const u32 base = (u32)__cvta_generic_to_shared(shared);

@@ -238,10 +238,13 @@ static __device__ __forceinline__ void put_held(const int k, float *u_to,
 #endif
 }
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     conv_winograd_g(const float *__restrict__ in, const float *__restrict__ weights,
                     const float *__restrict__ bias, const float *__restrict__ second,
                     float *__restrict__ out, const int n, const int flags) {
+    WAIT_FOR_EARLIER();
     extern __shared__ __align__(16) float shared[];
     const u32 tid = threadIdx.x;
     const u32 block_n = blockIdx.x % BLOCKS_N, block_t = blockIdx.x / BLOCKS_N;

@@ -178,10 +178,13 @@ static __device__ __forceinline__ float sigmoid(float v) {
         to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;                            \
     }
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(GROUP)
     dwconv_g(const pack *__restrict__ in, const float *__restrict__ weights, const float *__restrict__ bias,
              pack *__restrict__ out, pack *__restrict__ means, float *scratch, const int n,
              const int flags) {
+    WAIT_FOR_EARLIER();
     const unsigned int tid = threadIdx.x, lane = tid % CX, first = tid / CX;
     const unsigned int block = blockIdx.x % BLOCKS, band = blockIdx.x / BLOCKS;
     const unsigned int quad = block * CX + lane; /* which VC channels */

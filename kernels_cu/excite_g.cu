@@ -99,9 +99,12 @@ static __device__ __forceinline__ float sigmoid(float v) {
 #define AT_ONCE (GROUP / LANES)
 #define FLAG_RELU 1
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(GROUP)
     excite_g(const pack *__restrict__ in, const pack *__restrict__ weights, const float *__restrict__ bias,
              pack *__restrict__ out, const int n, const int flags) {
+    WAIT_FOR_EARLIER();
     __shared__ float mean[CS];
     __shared__ float sums[GROUP * VC > K * LANES ? GROUP * VC : K * LANES];
     __shared__ float squeezed[K];

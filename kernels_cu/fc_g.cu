@@ -57,9 +57,12 @@ static __device__ float4 from_stored4(stored4 q) {
 
 #define QUADS (CS / 4)
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(LANES *OUTPUTS)
     fc_g(const stored4 *__restrict__ in, const stored4 *__restrict__ weights,
          const float *__restrict__ bias, float *__restrict__ out, const int n) {
+    WAIT_FOR_EARLIER();
     __shared__ float sums[IMAGES * LANES * OUTPUTS];
     const unsigned int tid = threadIdx.x, lane = tid % LANES;
     const unsigned int k = blockIdx.x * OUTPUTS + tid / LANES;

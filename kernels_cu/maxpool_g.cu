@@ -43,8 +43,11 @@
 #define LOWEST __int_as_float(0xff800000)
 #define LARGER(best, v) ((v) > (best) || (v) != (v) ? (v) : (best))
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(GROUP)
     maxpool_g(const stored4 *__restrict__ in, stored4 *__restrict__ out, const int n) {
+    WAIT_FOR_EARLIER();
     const unsigned int e = blockIdx.x * GROUP + threadIdx.x;
     if (e >= P * Q * QUADS) return;
     const unsigned int quad = e % QUADS, pixel = e / QUADS;

@@ -52,9 +52,12 @@
     (fabsf((s)*inverse) <= 3.4e38f ? fmaf(fmaf(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
                                    : (s)*inverse)
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(GROUP)
     pool_fc_g(const float4 *__restrict__ in, const float4 *__restrict__ weights,
               const float *__restrict__ bias, float *__restrict__ out, const int n) {
+    WAIT_FOR_EARLIER();
     __shared__ float4 mean[PARTS * IMAGES * QUADS]; /* sums of the parts first */
     __shared__ float sums[IMAGES * GROUP];
     const unsigned int tid = threadIdx.x, lane = tid % LANES, mine = tid / LANES;

@@ -116,9 +116,12 @@ static __device__ __forceinline__ void fetch(const float4 *image, float *ring, i
     }
 }
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     stem_g(const float *__restrict__ in, const float *__restrict__ weights,
            const float *__restrict__ bias, float *__restrict__ out, const int n, const int flags) {
+    WAIT_FOR_EARLIER();
     __shared__ __align__(16) float ring[ROWS_FLOATS];
     __shared__ __align__(16) float edge[XT * CHANNELS];
     const u32 ct = threadIdx.x % CT, xt = threadIdx.x / CT;

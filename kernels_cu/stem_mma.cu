@@ -183,9 +183,12 @@ typedef unsigned long long u64;
 #define ROUND_TF32(v) asm("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
 #define ROUND_WORD_TF32(w) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(w) : "f"(__uint_as_float(w)))
 
+#include "overlap.cuh"
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     stem_mma(const void *__restrict__ in, const void *__restrict__ weights,
              const float *__restrict__ bias, void *__restrict__ out, const int n, const int flags) {
+    WAIT_FOR_EARLIER();
     extern __shared__ __align__(128) char shared[];
     const u32 tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
     const u32 block = blockIdx.x % BLOCKS, all = blockIdx.x / BLOCKS;

@@ -45,6 +45,7 @@ typedef struct lap_cuda_kernel {
     lap_cuda_device *device;
     cudaLibrary_t library;
     cudaKernel_t kernel;
+    bool waits; /* by itself, for the launch before it */
     uint64_t static_local_bytes;
     uint64_t dynamic_limit; /* dynamic shared memory that a launch may ask for at present */
     void *image;            /* what was loaded, until somebody takes it; may be NULL */

@@ -69,6 +69,19 @@ static lap_status describe(lap_cuda_kernel *k, lap_kernel_info *info, lap_error 
     return LAP_OK;
 }
 
+/* Does the code wait by itself for the launch before it? What was compiled with the wait
+ * (kernels_cu/overlap.cuh) has this variable, which nothing uses; CUBIN and PTX keep its name. */
+static bool has_wait(const void *image, size_t bytes) {
+    static const char mark[] = "warmlap_waits_for_earlier";
+    const char *at = image, *end = at + bytes;
+    while ((at = memchr(at, mark[0], (size_t)(end - at)))) {
+        if ((size_t)(end - at) >= sizeof mark - 1 && memcmp(at, mark, sizeof mark - 1) == 0)
+            return true;
+        at++;
+    }
+    return false;
+}
+
 /* Load image, which becomes the kernel's own (freed on failure too). */
 static lap_status kernel_of(lap_cuda_device *d, const lap_build *build, const char *arch,
                             void *image, size_t bytes, void **kernel, lap_kernel_info *info,
@@ -81,6 +94,7 @@ static lap_status kernel_of(lap_cuda_device *d, const lap_build *build, const ch
     k->device = d;
     k->image = image;
     k->image_bytes = bytes;
+    k->waits = d->cc_major >= 9 && has_wait(image, bytes);
     snprintf(k->name, sizeof k->name, "%s.cu (%s)", build->stem, build->entry);
     lap_status status = load(k, build, arch, image, err);
     if (status == LAP_OK) status = describe(k, info, err);
@@ -182,6 +196,29 @@ lap_status lap_cuda_kernel_resident(void *kernel, const uint32_t local[3],
     return LAP_OK;
 }
 
+/* With the attribute the groups are started when those of the launch in front have ended, before
+ * what they wrote can be read; a captured graph has it as the kind of its edge. No kernel asks for
+ * the next one earlier (griddepcontrol.launch_dependents): docs/PERFORMANCE.md. */
+static cudaError_t start(const lap_cuda_queue *q, const lap_cuda_kernel *k,
+                         const lap_raw_launch *launch, void **args, const char **call) {
+    const uint32_t *g = launch->groups, *l = launch->local;
+    struct dim3 grid = {g[0], g[1], g[2]}, block = {l[0], l[1], l[2]};
+    *call = "cudaLaunchKernel";
+    if (!launch->overlap || !k->waits)
+        return cudaLaunchKernel(function_of(k), grid, block, args, launch->dynamic_local_bytes,
+                                q->stream);
+    *call = "cudaLaunchKernelExC";
+    cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                 .val = {.programmaticStreamSerializationAllowed = 1}};
+    cudaLaunchConfig_t config = {.gridDim = grid,
+                                 .blockDim = block,
+                                 .dynamicSmemBytes = launch->dynamic_local_bytes,
+                                 .stream = q->stream,
+                                 .attrs = &early,
+                                 .numAttrs = 1};
+    return cudaLaunchKernelExC(&config, function_of(k), args);
+}
+
 lap_status lap_cuda_enqueue(void *queue, void *kernel, const lap_raw_launch *launch,
                             lap_error *err) {
     lap_cuda_queue *q = queue;
@@ -203,10 +240,10 @@ lap_status lap_cuda_enqueue(void *queue, void *kernel, const lap_raw_launch *lau
         args[i] = &values[i];
     }
     const uint32_t *g = launch->groups, *l = launch->local;
-    struct dim3 grid = {g[0], g[1], g[2]}, block = {l[0], l[1], l[2]};
-    return LAP_CUDA(
-        err,
-        cudaLaunchKernel(function_of(k), grid, block, args, launch->dynamic_local_bytes, q->stream),
+    const char *call;
+    cudaError_t code = start(q, k, launch, args, &call);
+    return lap_cuda_check(
+        code, call, __FILE__, __LINE__, err,
         "launching %s on cuda:%d with %ux%ux%u groups of %ux%ux%u and %zu bytes of dynamic shared "
         "memory",
         k->name, k->device->index, g[0], g[1], g[2], l[0], l[1], l[2], launch->dynamic_local_bytes);

@@ -78,6 +78,7 @@ typedef struct lap_config {
         const char *prefer;     /* ids of kernel rows, separated by commas; "" for none */
         const char *exclude;    /* ids of kernel rows, separated by commas; "" for none */
         const char *tune_store; /* "" for the user's own */
+        bool overlap;           /* kernels of a pass may be started while the one before ends */
         bool cache;             /* built kernels are kept on disk */
         bool isolate;           /* rows are worked on in a process of its own */
         double watchdog;        /* seconds of silence that end a row; 0: none */

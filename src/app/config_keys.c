@@ -98,6 +98,11 @@ const lap_key lap_keys[] = {
     {"run", "exclude", LAP_KEY_ROWS, FIELD(run.exclude), "",
      "Kernels that are not chosen, to see what each of them buys; the layer table names those in "
      "use."},
+    {"run", "overlap", LAP_KEY_BOOL, FIELD(run.overlap), "yes",
+     "In a pass, a kernel may be started while the one before it comes to its end, and itself "
+     "waits "
+     "for what that writes: CUDA on compute capability 9.0 and newer (programmatic dependent "
+     "launch), for kernels that can. Layers are timed and verified without."},
     {"run", "tune_store", LAP_KEY_PATH, FIELD(run.tune_store), "",
      "File that `warmlap tune` writes and kernels = tuned reads; empty: warmlap/tune.txt in "
      "XDG_DATA_HOME, or in ~/.local/share."},

@@ -375,6 +375,7 @@ void run_init(lap_case_run *run, lap_runner *runner, const lap_run_case *c, lap_
                                       .unfused = runner->config->run.kernels == LAP_KERNELS_UNFUSED,
                                       .prefer = runner->config->run.prefer,
                                       .exclude = runner->config->run.exclude,
+                                      .overlap = runner->config->run.overlap,
                                       .interrupt = {runner->interrupted, NULL}}};
     if (runner->config->run.kernels == LAP_KERNELS_TUNED && runner->tuned) {
         run->options.chooser = lap_tune_store_choose;

@@ -248,7 +248,8 @@ lap_status lap_enqueue(lap_queue *queue, const lap_launch *launch, lap_error *er
                         kernel->stem, kernel->device->info.selector, queue->device->info.selector);
     LAP_TRY(check_group(kernel, launch, err));
     LAP_TRY(check_dynamic(kernel, launch->dynamic_local_bytes, err));
-    lap_raw_launch raw = {.dynamic_local_bytes = launch->dynamic_local_bytes};
+    lap_raw_launch raw = {.dynamic_local_bytes = launch->dynamic_local_bytes,
+                          .overlap = launch->overlap};
     memcpy(raw.groups, launch->groups, sizeof raw.groups);
     memcpy(raw.local, launch->local, sizeof raw.local);
     LAP_TRY(translate_args(queue, launch, &raw, err));

@@ -216,6 +216,10 @@ typedef struct lap_launch {
     size_t dynamic_local_bytes; /* CUDA only (extern shared); must be 0 elsewhere */
     const lap_arg *args;
     size_t arg_count;
+    /* May be started while the launch directly before it in the queue comes to its end. Without
+     * effect where the API has no such thing, or where the kernel does not itself wait for that
+     * launch. False behind anything but a launch. */
+    bool overlap;
 } lap_launch;
 
 lap_status lap_enqueue(lap_queue *queue, const lap_launch *launch, lap_error *err);

@@ -54,6 +54,7 @@ typedef struct lap_plan_options {
     lap_precision precision;
     bool naive;          /* only naive kernels */
     bool unfused;        /* a step for every op */
+    bool overlap;        /* in a pass a launch may be started while the one before it ends */
     const char *prefer;  /* ids of rows that are tried before all others, variants too */
     const char *exclude; /* ids of rows that are not to be chosen, "a, b"; NULL or "" for none */
     lap_queue *queue;    /* of the session's device, outlives the plan; NULL: the session's own */

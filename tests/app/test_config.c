@@ -101,7 +101,7 @@ static void test_defaults(void **state) {
     assert_int_equal(c->latency.stop, LAP_STOP_FIXED);
     assert_true(c->latency.noise_target == 0.002 && c->latency.passes.automatic);
     assert_true(c->latency.min_samples == 30 && c->latency.max_samples == 10000);
-    assert_true(c->run.order == LAP_ORDER_AUTO && c->run.telemetry);
+    assert_true(c->run.order == LAP_ORDER_AUTO && c->run.telemetry && c->run.overlap);
     assert_int_equal(c->latency.repetitions, 100);
     assert_true(c->latency.max_seconds == 60 && c->throughput.max_seconds == 60);
     assert_int_equal(c->throughput.search, LAP_SEARCH_DOUBLING);

@@ -312,6 +312,7 @@ static lap_status fake_enqueue(void *queue, void *kernel, const lap_raw_launch *
     fake_queue *q = queue;
     LAP_TRY(fake_healthy(q->device, "fakeLaunch", err));
     fake.launches++;
+    fake.overlaps += launch->overlap;
     if (fake.launches == fake.fail_launch) return launch_fails(q, err);
     for (size_t i = 0; i < launch->arg_count; i++)
         LAP_TRY(fake_touch(launch->args[i].buffer, "fakeLaunch", err));

@@ -73,6 +73,7 @@ typedef struct fake_script {
 
     /* Filled by the backend. */
     uint64_t builds, loads; /* compiled; made of a binary */
+    uint64_t overlaps;      /* launches that may be started early */
     uint64_t launches, gemms, copies, queue_waits, red_zone_hits;
     uint64_t largest_buffer, furthest_write; /* bytes; end of the write furthest into a buffer */
     uint64_t used_bytes[FAKE_MAX_DEVICES], peak_bytes[FAKE_MAX_DEVICES];

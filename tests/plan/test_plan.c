@@ -185,6 +185,31 @@ static void test_poison(void **state) {
     lap_plan_free(plan);
 }
 
+/* Launches behind the first of a pass may be started early, if that is wanted; a step that runs
+ * alone, as it is timed and verified, never is. */
+static void test_overlap(void **state) {
+    const tiny *t = *state;
+    lap_error err = {0};
+    for (int wanted = 0; wanted < 2; wanted++) {
+        lap_plan *plan =
+            ready_plan(t->session, t->net, t->weights,
+                       (lap_plan_options){.batch = 1, .naive = true, .overlap = wanted});
+        MUST(lap_plan_set_input(plan, t->expected.images, 1, &err));
+        for (int twice = 0; twice < 2; twice++) {
+            uint64_t launches = fake.launches, overlaps = fake.overlaps;
+            MUST(lap_plan_run(plan, &err));
+            launches = fake.launches - launches;
+            assert_true(launches > 1);
+            assert_int_equal(fake.overlaps - overlaps, wanted ? launches - 1 : 0);
+            overlaps = fake.overlaps;
+            for (int i = 0; i < lap_plan_step_count(plan); i++)
+                MUST(lap_plan_run_step(plan, i, &err));
+            assert_int_equal(fake.overlaps, overlaps);
+        }
+        lap_plan_free(plan);
+    }
+}
+
 static void test_order(void **state) {
     const tiny *t = *state;
     lap_error err = {0};
@@ -279,6 +304,7 @@ int main(void) {
         TINY_TEST(test_batches),
         TINY_TEST(test_graph),
         TINY_TEST(test_poison),
+        TINY_TEST(test_overlap),
         TINY_TEST(test_order),
         TINY_TEST(test_builds_are_shared),
         TINY_TEST(test_padding_and_poison),

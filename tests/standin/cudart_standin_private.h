@@ -35,6 +35,7 @@ struct CUgraphExec_st {
 struct CUstream_st {
     struct CUgraph_st *capture;
     bool invalid;
+    bool launched; /* its last command, in this capture if there is one, is a kernel */
 };
 struct CUevent_st {
     bool recorded;
@@ -43,6 +44,7 @@ struct CUevent_st {
 struct CUkern_st {
     char entry[64];
     int dynamic_limit;
+    bool waits; /* its source has the instruction */
     struct CUkern_st *next;
 };
 struct CUlib_st {

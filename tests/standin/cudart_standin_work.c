@@ -28,6 +28,7 @@ static void run(const command *c) {
 }
 
 static cudaError_t enqueue(cudaStream_t stream, const command *c) {
+    stream->launched = c->what == COMMAND_KERNEL;
     if (!stream->capture) {
         run(c);
         return cudaSuccess;
@@ -58,9 +59,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     return enqueue(stream, &c);
 }
 
-cudaError_t cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **args,
-                             size_t shared, cudaStream_t stream) {
-    ENTER();
+static cudaError_t launch(const void *function, struct dim3 grid, struct dim3 block, void **args,
+                          size_t shared, cudaStream_t stream) {
     struct CUkern_st *kernel = (struct CUkern_st *)(uintptr_t)function;
     unsigned long long threads = (unsigned long long)block.x * block.y * block.z;
     if (!grid.x || !grid.y || !grid.z || !threads || threads > 1024)
@@ -75,6 +75,27 @@ cudaError_t cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3
                 memcpy(&c.values[k], args[k],
                        standin_s.kernels[i].kinds[k] == 'p' ? sizeof(void *) : 4);
     return enqueue(stream, &c);
+}
+
+cudaError_t cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **args,
+                             size_t shared, cudaStream_t stream) {
+    ENTER();
+    return launch(function, grid, block, args, shared, stream);
+}
+
+/* Knows one attribute, and is stricter than the runtime: what begins early must wait by itself,
+ * stand behind another launch, and be on a device that has such launches. */
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
+                                void **args) {
+    ENTER();
+    const struct CUkern_st *kernel = function;
+    if (config->numAttrs != 1 ||
+        config->attrs->id != cudaLaunchAttributeProgrammaticStreamSerialization ||
+        config->attrs->val.programmaticStreamSerializationAllowed != 1 || !kernel->waits ||
+        !config->stream->launched || standin.cc_major < 9)
+        return standin_result(cudaErrorNotSupported);
+    return launch(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
+                  config->stream);
 }
 
 /* ---- streams and events --------------------------------------------------------------------- */
@@ -134,6 +155,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     ENTER();
     if (stream->capture) return standin_result(cudaErrorStreamCaptureUnsupported);
     event->recorded = true;
+    stream->launched = false;
     event->ms = standin_s.now_ms;
     return cudaSuccess;
 }
@@ -144,6 +166,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (flags) return standin_result(cudaErrorInvalidValue);
     if (!event->recorded) return standin_result(cudaErrorInvalidResourceHandle);
     if (stream->capture) return standin_result(cudaErrorStreamCaptureUnsupported);
+    stream->launched = false;
     return cudaSuccess;
 }
 
@@ -201,6 +224,7 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
     if (!k) abort();
     snprintf(k->entry, sizeof k->entry, "%s", name);
     k->dynamic_limit = 48 << 10;
+    k->waits = strstr(library->text, "griddepcontrol.wait") != NULL;
     k->next = library->kernels;
     library->kernels = k;
     *kernel = k;
@@ -247,6 +271,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     stream->capture = calloc(1, sizeof *stream->capture);
     if (!stream->capture) abort();
     stream->invalid = false;
+    stream->launched = false;
     standin_s.live.graphs++;
     return cudaSuccess;
 }
@@ -291,7 +316,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     ENTER();
-    (void)stream;
+    stream->launched = false;
     for (size_t i = 0; i < exec->graph.count; i++)
         run(&exec->graph.commands[i]);
     return cudaSuccess;

@@ -334,12 +334,72 @@ static void test_binary(void **state) {
     ops->buffer_free(buffer);
 }
 
+static void *build_text(const char *source) {
+    lap_build build = {.stem = "stem", .source = source, .entry = "lap_step"};
+    lap_kernel_info info;
+    void *kernel = NULL;
+    assert_ok(ops->kernel_build(device, &build, &kernel, &info, &err));
+    return kernel;
+}
+
+/* Three launches in a row, the second and third as asked: how many had the attribute. */
+static int overlaps_of(void *kernel, bool asked) {
+    void *buffer;
+    assert_ok(ops->buffer_new(device, 4, &buffer, &err));
+    assert_ok(ops->buffer_fill(queue, buffer, 0, 4, 1, &err));
+    lap_raw_launch launch = {.groups = {1, 1, 1}, .local = {1, 1, 1}, .arg_count = 2};
+    launch.args[0] = (lap_raw_arg){.kind = LAP_ARG_BUFFER, .buffer = buffer};
+    launch.args[1] = (lap_raw_arg){.kind = LAP_ARG_I32, .i32 = 2};
+    int calls = standin_calls("cudaLaunchKernelExC");
+    for (int i = 0; i < 3; i++) {
+        launch.overlap = asked && i > 0;
+        assert_ok(ops->enqueue(queue, kernel, &launch, &err));
+    }
+    int32_t value = 0;
+    assert_ok(ops->buffer_read(queue, buffer, 0, &value, 4, &err));
+    assert_int_equal(value, ((1 * 3 + 2) * 3 + 2) * 3 + 2);
+    ops->buffer_free(buffer);
+    return standin_calls("cudaLaunchKernelExC") - calls;
+}
+
+/* The attribute of an early start: where it is asked for, where the kernel's code waits, and on a
+ * device that has it. The stand-in refuses it elsewhere. */
+static void test_overlap(void **state) {
+    (void)state;
+    static const char plain[] = "extern \"C\" __global__ void lap_step() {}";
+    static const char waiting[] = "extern \"C\" __device__ char warmlap_waits_for_earlier;\n"
+                                  "extern \"C\" __global__ void lap_step() {\n"
+                                  "    asm volatile(\"griddepcontrol.wait;\");\n}";
+    void *kernel = build_text(plain), *again, *bytes;
+    assert_int_equal(overlaps_of(kernel, true), 0);
+    ops->kernel_free(kernel);
+    kernel = build_text(waiting);
+    assert_int_equal(overlaps_of(kernel, false), 0);
+    assert_int_equal(overlaps_of(kernel, true), 2);
+    size_t size;
+    assert_ok(ops->kernel_binary(kernel, &bytes, &size, &err));
+    ops->kernel_free(kernel);
+    lap_build build = {.stem = "stem", .source = "not needed", .entry = "lap_step"};
+    lap_kernel_info info;
+    assert_ok(ops->kernel_load(device, &build, bytes, size, &again, &info, &err));
+    assert_int_equal(overlaps_of(again, true), 2);
+    ops->kernel_free(again);
+    free(bytes);
+
+    close_both(device, queue);
+    standin.cc_major = 8;
+    open_both(&device, &queue);
+    kernel = build_text(waiting);
+    assert_int_equal(overlaps_of(kernel, true), 0);
+    ops->kernel_free(kernel);
+}
+
 #define RUN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        RUN(test_memory),        RUN(test_fill),    RUN(test_arguments),
-        RUN(test_dynamic_local), RUN(test_elapsed), RUN(test_graph),
-        RUN(test_capture_rules), RUN(test_async),   RUN(test_binary)};
+        RUN(test_memory),  RUN(test_fill),   RUN(test_arguments),     RUN(test_dynamic_local),
+        RUN(test_elapsed), RUN(test_graph),  RUN(test_capture_rules), RUN(test_async),
+        RUN(test_binary),  RUN(test_overlap)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,21 @@ end
 told "a launch that does not return" 1 "no sign of life for 3" row --set run:watchdog=3 <<- end
 	delay cudaLaunchKernel 30000
 end
+told "kernels that may be started early" 1 "cudaLaunchKernelExC: cudaErrorIllegalAddress (700)" row --set run:kernels=default <<- end
+	fail cudaLaunchKernelExC 1 700
+end
+told "all of them behind a launch" 0 "Stand-in GPU through CUDA runs ResNet-18" row --set run:kernels=default < /dev/null
+told "none when that is turned off" 0 "runs ResNet-18" row --set run:kernels=default --set run:overlap=no <<- end
+	fail cudaLaunchKernelExC 1+ 700
+end
+told "none on an older device" 0 "runs ResNet-18" row --set run:kernels=default <<- end
+	[cuda]
+	capability = 8.9
+	fail cudaLaunchKernelExC 1+ 700
+end
+told "none of the plain kernels" 0 "runs ResNet-18" row <<- end
+	fail cudaLaunchKernelExC 1+ 700
+end
 told "an old NVRTC" 1 "is version 11.8, 12.0 or newer is needed" row <<- end
 	[nvrtc]
 	version = 11.8
