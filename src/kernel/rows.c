@@ -63,6 +63,8 @@ static const lap_kernel_row *const rows[] = {
     &lap_row_fc_v,
     &lap_row_fc_naive,
     /* depthwise convolution */
+    &lap_row_dwconv_pool_r,
+    &lap_row_dwconv_r,
     &lap_row_dwconv_pool_g,
     &lap_row_dwconv_g,
     &lap_row_dwconv_pool_v,

@@ -25,8 +25,8 @@ extern const lap_kernel_row lap_row_conv_dw_v, lap_row_excite_v;
 extern const lap_kernel_row lap_row_dwconv_v, lap_row_dwconv_pool_v;
 
 /* rows_excite.c: depthwise, squeeze and excitation, few input channels; GPUs, both languages. */
-extern const lap_kernel_row lap_row_dwconv_g, lap_row_dwconv_pool_g, lap_row_excite_g,
-    lap_row_conv_few_g;
+extern const lap_kernel_row lap_row_dwconv_r, lap_row_dwconv_pool_r, lap_row_dwconv_g,
+    lap_row_dwconv_pool_g, lap_row_excite_g, lap_row_conv_few_g;
 
 /* rows_cpu_fc.c: fully connected, alone and behind the average pool, CPUs, OpenCL. */
 extern const lap_kernel_row lap_row_fc_v, lap_row_avgpool_fc_v;

@@ -2,7 +2,7 @@
  * its channels; squeeze and excitation's two layers; the first convolution of a network where
  * tensor cores have no kernel for it.
  *
- * Geometry computed here mirrors the macros of dwconv_g, excite_g and conv_few_g.
+ * Geometry computed here mirrors the macros of dwconv_g, dwconv_r, excite_g and conv_few_g.
  */
 #include "kernel/pack_gpu.h"
 #include "kernel/rows.h"
@@ -45,7 +45,79 @@ static float rounded(lap_precision precision, float value) {
     return value;
 }
 
-/* ---- depthwise ------------------------------------------------------------------------------- */
+/* ---- depthwise: what is best where ----------------------------------------------------------- */
+
+/* A tile: neighbours along the channels, lines, columns, rows (dwconv_g) or where weights are
+ * (dwconv_r), rows of a group. */
+typedef struct dw_tile {
+    int cx, lines, tq, extra, rows;
+} dw_tile;
+
+enum { IN_REGISTERS, IN_SHARED, IN_SHARED_IF_MANY };
+
+/* Kinds of layers and the best of some 370 builds for them at batch 64 and 256 on a Hopper GPU: of
+ * dwconv_r from `least` threads a multiprocessor, below or without one of dwconv_g. Without either
+ * the older rules of dwconv_g hold. */
+static const struct dw_kind {
+    int bytes, window, stride, width, least;
+    dw_tile r, g;
+} dw_kinds[] = {
+    {2, 3, 1, 112, 0, {0}, {8, 16, 8, 1, 14}},
+    {2, 3, 1, 56, 0, {0}, {36, 7, 4, 2, 14}},
+    {2, 3, 1, 14, 160, {32, 2, 7, IN_REGISTERS, 14}, {0}},
+    {2, 3, 1, 7, 160, {32, 1, 7, IN_REGISTERS, 7}, {0}},
+    {2, 3, 2, 56, 0, {0}, {24, 10, 8, 1, 14}},
+    {2, 3, 2, 14, 160, {32, 2, 7, IN_REGISTERS, 4}, {0}},
+    {2, 5, 1, 28, 160, {30, 4, 7, IN_REGISTERS, 28}, {0}},
+    {2, 5, 1, 14, 160, {16, 2, 7, IN_SHARED_IF_MANY, 14}, {0}},
+    {2, 5, 1, 7, 640, {96, 1, 7, IN_REGISTERS, 7}, {32, 7, 7, 1, 7}},
+    {2, 5, 2, 28, 160, {72, 2, 7, IN_REGISTERS, 7}, {0}},
+    {2, 5, 2, 7, 160, {32, 1, 7, IN_REGISTERS, 7}, {0}},
+    {4, 3, 1, 112, 0, {0}, {8, 32, 7, 1, 14}},
+    {4, 3, 1, 56, 0, {0}, {12, 21, 7, 1, 28}},
+    {4, 3, 1, 14, 160, {32, 2, 7, IN_REGISTERS, 7}, {0}},
+    {4, 3, 1, 7, 160, {32, 1, 7, IN_REGISTERS, 7}, {0}},
+    {4, 3, 2, 56, 160, {16, 8, 7, IN_REGISTERS, 28}, {0}},
+    {4, 3, 2, 14, 160, {64, 2, 7, IN_REGISTERS, 4}, {0}},
+    {4, 5, 1, 28, 160, {8, 4, 7, IN_REGISTERS, 28}, {0}},
+    {4, 5, 1, 14, 160, {16, 2, 7, IN_SHARED_IF_MANY, 14}, {0}},
+    {4, 5, 1, 7, 0, {0}, {16, 7, 7, 1, 7}},
+    {4, 5, 2, 28, 160, {8, 4, 7, IN_SHARED, 14}, {0}},
+    {4, 5, 2, 7, 160, {63, 2, 4, IN_REGISTERS, 7}, {0}},
+};
+
+/* The kind whose width is the nearest; NULL: none, or not a GPU that is known to be like that. */
+static const struct dw_kind *kind_of(const lap_case *c) {
+    const lap_op *op = c->op;
+    const struct dw_kind *best = NULL;
+    double best_ratio = 0;
+    if (!c->device->cc_major || op->r != op->s) return NULL;
+    for (size_t i = 0; i < sizeof dw_kinds / sizeof dw_kinds[0]; i++) {
+        const struct dw_kind *kind = &dw_kinds[i];
+        if (kind->bytes != (int)lap_element_bytes(c->precision) || kind->window != op->r ||
+            kind->stride != op->stride)
+            continue;
+        double ratio = (double)op->out.w / kind->width;
+        if (ratio < 1) ratio = 1 / ratio;
+        if (best && ratio >= best_ratio) continue;
+        best = kind;
+        best_ratio = ratio;
+    }
+    return best;
+}
+
+/* The tile for an op of this size: no wider than it, and with few idle work-items. */
+static dw_tile fitted(const lap_op *op, dw_tile t, int vectors) {
+    int parts = (op->out.w + t.tq - 1) / t.tq, blocks;
+    t.tq = (op->out.w + parts - 1) / parts;
+    if (t.cx > vectors) t.cx = vectors;
+    blocks = (vectors + t.cx - 1) / t.cx;
+    if (blocks * t.cx * 8 > vectors * 9) t.cx = (vectors + blocks - 1) / blocks;
+    if (t.rows > op->out.h) t.rows = op->out.h;
+    return t;
+}
+
+/* ---- depthwise: tiles ------------------------------------------------------------------------ */
 
 enum { CX, LINES, TQ, TP, ROWS, DW_TUNABLES };
 
@@ -131,6 +203,12 @@ static void depthwise_defaults(const lap_case *c, lap_params *params) {
         v[TQ] = small_tiles[i][0];
         v[TP] = small_tiles[i][1];
     }
+    const struct dw_kind *kind = kind_of(c);
+    if (kind && kind->g.cx && tile_items(c, v) >= units * 512) {
+        dw_tile t = fitted(op, kind->g, op->out.cs / DW_VECTOR);
+        *params = (lap_params){.value = {t.cx, t.lines, t.tq, t.extra, t.rows}};
+        return;
+    }
     v[LINES] = 1;
     v[ROWS] = op->out.h;
     for (;;) {
@@ -179,16 +257,20 @@ static void depthwise_pack_fused(const lap_case *c, const lap_op_weights *weight
 }
 
 /* A counter for every image and block of channels, then sums of bands. */
+static uint64_t means_scratch(const lap_case *c, uint64_t blocks, uint64_t bands) {
+    if (bands == 1) return 0;
+    uint64_t counters = lap_row_ceil_div(c->n * blocks, 64) * 64;
+    return (counters + c->n * bands * (uint64_t)c->op->out.cs) * sizeof(float);
+}
+
 static uint64_t depthwise_scratch_bytes(const lap_case *c) {
     depthwise g = depthwise_of(c);
-    if (c->fusion != LAP_FUSE_POOL || g.bands == 1) return 0;
-    uint64_t counters = lap_row_ceil_div(c->n * g.blocks, 64) * 64;
-    return (counters + c->n * g.bands * (uint64_t)c->op->out.cs) * sizeof(float);
+    return c->fusion == LAP_FUSE_POOL ? means_scratch(c, g.blocks, g.bands) : 0;
 }
 
 #define DW_COMMON                                                                                  \
     .kind = LAP_OP_DWCONV, .precisions = LAP_ROW_PLAIN, .smooth = true,                            \
-    .tunables = {[CX] = {"CX", 10, {2, 4, 6, 8, 9, 10, 12, 14, 15, 16}},                           \
+    .tunables = {[CX] = {"CX", 12, {2, 4, 6, 8, 9, 10, 12, 15, 16, 24, 32, 36}},                   \
                  [LINES] = {"LINES", 11, {4, 7, 8, 10, 14, 16, 17, 20, 21, 28, 32}},               \
                  [TQ] = {"TQ", 5, {1, 2, 4, 7, 8}},                                                \
                  [TP] = {"TP", 3, {1, 2, 4}},                                                      \
@@ -214,6 +296,117 @@ const lap_kernel_row lap_row_dwconv_pool_g = {
     .fusion = LAP_FUSE_POOL,
     .pack_fused = depthwise_pack_fused,
     DW_COMMON,
+};
+
+/* ---- depthwise: rows that pass by ------------------------------------------------------------ */
+
+enum { R_CX, R_LINES, R_TQ, R_SHARED, R_ROWS, R_TUNABLES };
+
+#define R_VECTOR 2 /* channels of a work-item */
+
+typedef struct rolling {
+    uint64_t blocks, bands, strips, threads;
+} rolling;
+
+static rolling rolling_of(const lap_case *c) {
+    const int *v = c->params.value;
+    const lap_op *op = c->op;
+    return (rolling){
+        .blocks = lap_row_ceil_div((uint64_t)(op->out.cs / R_VECTOR), (uint64_t)v[R_CX]),
+        .bands = lap_row_ceil_div((uint64_t)op->out.h, (uint64_t)v[R_ROWS]),
+        .strips = lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[R_TQ]),
+        .threads = (uint64_t)v[R_CX] * (uint64_t)v[R_LINES],
+    };
+}
+
+static bool rolling_valid(const lap_case *c) {
+    const int *v = c->params.value;
+    for (int i = 0; i < R_TUNABLES; i++)
+        if (v[i] <= 0 && i != R_SHARED) return false;
+    rolling g = rolling_of(c);
+    if (v[R_TQ] > 8 || v[R_SHARED] < 0 || v[R_SHARED] > 1) return false;
+    if (g.threads > 256 || v[R_CX] > c->op->out.cs / R_VECTOR) return false;
+    if ((uint64_t)v[R_LINES] > g.strips) return false;
+    uint64_t floats = c->fusion == LAP_FUSE_POOL ? g.threads * R_VECTOR + 4 : 0;
+    if (v[R_SHARED]) floats += (uint64_t)(c->op->r * c->op->s * v[R_CX] * R_VECTOR);
+    return lap_row_group_fits(c->device, g.threads, floats * sizeof(float));
+}
+
+/* 25 weights of two channels leave a multiprocessor registers for 10 warps. While they are all the
+ * work, that is faster; groups that have to wait for them cost more than reading weights again. */
+static bool are_many(const lap_case *c) {
+    rolling g = rolling_of(c);
+    uint64_t warps = lap_row_ceil_div(g.threads, 32) * g.blocks * g.bands * c->n;
+    return warps > units_of(c) * 10;
+}
+
+static void rolling_defaults(const lap_case *c, lap_params *params) {
+    const struct dw_kind *kind = kind_of(c);
+    dw_tile t = {16, 2, 7, IN_SHARED_IF_MANY, 14};
+    if (kind && kind->r.cx) t = kind->r;
+    t = fitted(c->op, t, c->op->out.cs / R_VECTOR);
+    int strips = (c->op->out.w + t.tq - 1) / t.tq;
+    lap_case trial = *c;
+    trial.params = (lap_params){.value = {[R_CX] = t.cx,
+                                          [R_LINES] = t.lines < strips ? t.lines : strips,
+                                          [R_TQ] = t.tq,
+                                          [R_ROWS] = t.rows}};
+    trial.params.value[R_SHARED] =
+        t.extra == IN_SHARED || (t.extra == IN_SHARED_IF_MANY && are_many(&trial));
+    *params = trial.params;
+}
+
+/* Where it is known to be the faster: what registers do elsewhere than on NVIDIA GPUs is not. */
+static bool rolling_accepts(const lap_case *c) {
+    if (!lap_row_is_gpu(c->device) || !lap_row_accepts_plain(c)) return false;
+    if (c->op->out.cs % R_VECTOR || c->op->in.cs != c->op->out.cs) return false;
+    const struct dw_kind *kind = kind_of(c);
+    if (!kind || !kind->r.cx) return false;
+    lap_case trial = *c;
+    rolling_defaults(c, &trial.params);
+    rolling g = rolling_of(&trial);
+    uint64_t threads = (uint64_t)(c->op->out.cs / R_VECTOR) * g.strips * g.bands * c->n;
+    return threads >= units_of(c) * (uint64_t)kind->least && rolling_valid(&trial);
+}
+
+static bool rolling_grid(const lap_case *c, lap_grid *grid) {
+    rolling g = rolling_of(c);
+    return grid_of(c, g.blocks * g.bands, g.threads, grid);
+}
+
+static uint64_t rolling_scratch_bytes(const lap_case *c) {
+    rolling g = rolling_of(c);
+    return c->fusion == LAP_FUSE_POOL ? means_scratch(c, g.blocks, g.bands) : 0;
+}
+
+#define ROLLING_COMMON                                                                             \
+    .kind = LAP_OP_DWCONV, .precisions = LAP_ROW_PLAIN, .smooth = true,                            \
+    .tunables = {[R_CX] = {"CX", 8, {8, 16, 24, 30, 32, 63, 72, 96}},                              \
+                 [R_LINES] = {"LINES", 6, {1, 2, 4, 7, 8, 16}},                                    \
+                 [R_TQ] = {"TQ", 3, {4, 7, 8}},                                                    \
+                 [R_SHARED] = {"SHARED", 2, {0, 1}},                                               \
+                 [R_ROWS] = {"ROWS", 5, {4, 7, 14, 28, 56}}},                                      \
+    .tunable_count = R_TUNABLES,                                                                   \
+    .stages = {LAP_ROW_STAGE_KERNEL("dwconv_r", rolling_grid, 8, LAP_ROLE_IN, LAP_ROLE_WEIGHTS,    \
+                                    LAP_ROLE_BIAS, LAP_ROLE_OUT, LAP_ROLE_OUT2, LAP_ROLE_SCRATCH,  \
+                                    LAP_ROLE_N, LAP_ROLE_FLAGS)},                                  \
+    .stage_count = 1, .accepts = rolling_accepts, .defaults = rolling_defaults,                    \
+    .valid = rolling_valid, .packed_bytes = depthwise_packed_bytes,                                \
+    .scratch_bytes = rolling_scratch_bytes, .scratch_zeroed = true
+
+const lap_kernel_row lap_row_dwconv_r = {
+    .id = "dwconv_r",
+    .about = "columns of sums down which the input's rows pass, two channels a work-item",
+    .pack = depthwise_pack,
+    ROLLING_COMMON,
+};
+
+const lap_kernel_row lap_row_dwconv_pool_r = {
+    .id = "dwconv_pool_r",
+    .about = "dwconv_r, and the means of its channels",
+    .fusion = LAP_FUSE_POOL,
+    .pack_fused = depthwise_pack_fused,
+    ROLLING_COMMON,
 };
 
 /* ---- squeeze and excitation ------------------------------------------------------------------ */

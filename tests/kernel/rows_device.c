@@ -609,6 +609,8 @@ static bool start_job(job *j, rig *r, const lap_kernel_row *row, const shape *s)
         r->tiny = r->info;
         r->tiny.units = 1;
         j->c.device = &r->tiny;
+        /* Some rows are for NVIDIA GPUs, but run anywhere. */
+        if (r->pretend && !lap_kernel_can_run(row, &j->c, r->has_gemm)) r->tiny.cc_major = 7;
         if (!lap_kernel_can_run(row, &j->c, r->has_gemm)) return false;
     }
     row->defaults(&j->c, &j->c.params);

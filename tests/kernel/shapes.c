@@ -77,11 +77,17 @@ const shape shapes[] = {
     {LAP_OP_CONV, 1, 8, 1, 1, 16, 1, 1, 1, 0, SILU, false, LAP_FUSE_EXPAND, 3, 3, 3},
     /* images enough for a matrix product */
     {LAP_OP_FC, 33, 36, 1, 1, 70, 1, 1, 1, 0, NONE, false, ALONE},
+    /* enough for the depthwise rows that refuse little */
+    {LAP_OP_DWCONV, 12, 20, 13, 17, 20, 5, 5, 2, 2, SILU, false, ALONE},
+    {LAP_OP_DWCONV, 11, 30, 12, 11, 30, 5, 5, 1, 2, RELU, false, ALONE},
+    {LAP_OP_DWCONV, 3, 36, 9, 28, 36, 3, 3, 2, 1, SIGMOID, false, ALONE},
+    {LAP_OP_DWCONV, 12, 20, 13, 17, 20, 5, 5, 2, 2, SILU, false, LAP_FUSE_POOL, 0, 0, 0},
+    {LAP_OP_DWCONV, 6, 30, 19, 11, 30, 5, 5, 1, 2, NONE, false, LAP_FUSE_POOL, 0, 0, 0},
 };
 const int shape_count = sizeof shapes / sizeof shapes[0];
 
-const int small_shapes[] = {0,  5,  12, 15, 17, 19, 23, 24, 26, 29, 31,
-                            33, 36, 37, 40, 42, 43, 44, 46, 48, 50, 60};
+const int small_shapes[] = {0,  5,  12, 15, 17, 19, 23, 24, 26, 29, 31, 33, 36, 37,
+                            40, 42, 43, 44, 46, 48, 50, 60, 61, 62, 63, 64, 65};
 const int small_shape_count = sizeof small_shapes / sizeof small_shapes[0];
 
 int shape_for(lap_op_kind kind, lap_fusion fusion) {

@@ -60,6 +60,9 @@ static const shape shapes[] = {
     {LAP_OP_DWCONV, 1, 10, 7, 5, 10, 5, 5, 2, 2, LAP_ACT_SILU, false, ALONE},
     {LAP_OP_DWCONV, 2, 20, 5, 6, 20, 3, 3, 1, 1, LAP_ACT_SILU, false, LAP_FUSE_POOL, 0},
     {LAP_OP_DWCONV, 1, 10, 7, 5, 10, 5, 5, 2, 2, LAP_ACT_SILU, false, LAP_FUSE_POOL, 0},
+    /* Enough threads for dwconv_r, once with its weights in local memory. */
+    {LAP_OP_DWCONV, 9, 36, 5, 6, 36, 3, 3, 1, 1, LAP_ACT_SILU, false, LAP_FUSE_POOL, 0},
+    {LAP_OP_DWCONV, 11, 14, 2, 11, 14, 5, 5, 1, 2, LAP_ACT_SILU, false, ALONE},
     {LAP_OP_SCALE, 2, 10, 4, 3, 10, 1, 1, 1, 0, NONE, true, ALONE},
     {LAP_OP_CONV, 1, 3, 9, 7, 32, 3, 3, 2, 1, LAP_ACT_SILU, false, ALONE},
     {LAP_OP_CONV, 3, 20, 1, 1, 6, 1, 1, 1, 0, LAP_ACT_SILU, false, LAP_FUSE_EXCITE, 20},
@@ -317,6 +320,11 @@ static void try_row(rig *r, const lap_kernel_row *row, const shape *s, lap_preci
                   .n = (uint64_t)s->n};
     /* Rows of fp32 serve fp32x3 with the same kernels. */
     if (!(row->precisions & 1u << precision) || !precision_asked_for(precision)) return;
+    lap_device_info nvidia = r->info;
+    if (!lap_kernel_can_run(row, &c, true) && nvidia.type == LAP_DEVICE_GPU && !nvidia.cc_major) {
+        nvidia.cc_major = 7; /* some rows are for NVIDIA GPUs, but run anywhere */
+        c.device = &nvidia;
+    }
     if (!lap_kernel_can_run(row, &c, true)) return;
     row->defaults(&c, &c.params);
     if (!set_split(row, &c, split)) return;

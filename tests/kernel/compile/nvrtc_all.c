@@ -94,6 +94,8 @@ static void *work(void *unused) {
         if (job >= ARCHS * all.count || atomic_load(&no_nvrtc)) return unused;
         const variant *v = &all.list[job % all.count];
         size_t arch = job / all.count;
+        const char *only = getenv("LAP_TEST_STEM"); /* kernels whose name begins so */
+        if (only && strncmp(v->stem, only, strlen(only)) != 0) continue;
         if (!lap_kernel_source("cu", v->stem) || (arch > 0 && !v->is_default)) continue;
         /* Tensor-core rows are refused there, because the probe does not build either. */
         bool old = strcmp(archs[arch], "sm_75") == 0;

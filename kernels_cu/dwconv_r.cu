@@ -1,0 +1,366 @@
+/* dwconv_r: depthwise convolution + bias [+ activation], with POOLED also the mean of every channel
+ * over the output; the input's rows pass by, every one read once.
+ *
+ * A thread has VC = 2 channels of TQ neighbouring columns and goes down a band of ROWS output rows. An
+ * input row is part of up to LIVE output rows, whose sums are kept: it is added to all of them, and the
+ * one that it is the last for is done. The loop over rows is unrolled LIVE times, so that a sum stays in
+ * its register while its part in the window changes. The next row is loaded before the last one is used.
+ * A group has CX times VC channels of LINES tiles side by side. Weights are [R][S][CS] in fp32, in
+ * registers or with SHARED in shared memory. An output's sum has the same order as in dwconv_g.
+ *
+ * Means: as in dwconv_g, with its scratch: a counter for every image and block of channels (a multiple
+ * of 64 words in all), which must be 0 before the first launch, then the sums [n][bands][CS].
+ * Group: CX * LINES threads. Grid: x = blocks of channels * bands, blocks
+ * fastest; y walks over the images. */
+#ifndef C
+#define C 8 /* input channels */
+#endif
+#ifndef CS
+#define CS 8 /* input channel stride, >= C, a multiple of 4 */
+#endif
+#ifndef H
+#define H 8 /* input height */
+#endif
+#ifndef W
+#define W 8 /* input width */
+#endif
+#ifndef K
+#define K 8 /* output channels */
+#endif
+#ifndef KS
+#define KS 8 /* output channel stride, >= K */
+#endif
+#ifndef P
+#define P 8 /* output height */
+#endif
+#ifndef Q
+#define Q 8 /* output width */
+#endif
+#ifndef R
+#define R 3 /* window height */
+#endif
+#ifndef S
+#define S 3 /* window width */
+#endif
+#ifndef STRIDE
+#define STRIDE 1 /* step of the window, both directions */
+#endif
+#ifndef PAD
+#define PAD 1 /* border on every side */
+#endif
+#ifndef ACT
+#define ACT 0 /* lap_activation of the results: 2 SiLU, 3 sigmoid, else as flags say */
+#endif
+#ifndef POOLED
+#define POOLED 0 /* 1: means are written as well */
+#endif
+#ifndef CX
+#define CX 8 /* threads side by side along the channels */
+#endif
+#ifndef LINES
+#define LINES 16 /* tiles that a group makes at a time */
+#endif
+#ifndef TQ
+#define TQ 4 /* columns of a tile */
+#endif
+#ifndef ROWS
+#define ROWS 8 /* output rows of a group */
+#endif
+#ifndef SHARED
+#define SHARED 0 /* 1: weights in shared memory, not in registers */
+#endif
+#ifndef PRECISION
+#define PRECISION 0 /* lap_precision: how elements are stored; sums are fp32 in any case */
+#endif
+
+/* VC stored elements: float, float rounded to tf32, half, bfloat16. */
+#define VC 2
+#if PRECISION == 2 || PRECISION == 4
+/* Rounds off `drop` bits, to nearest, ties to even; infinity and NaN stay. */
+static __device__ __forceinline__ unsigned int rounded(float v, int drop) {
+    const unsigned int bits = __float_as_uint(v);
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return bits | ((bits & 0x7fffffu) != 0 ? 0x400000u : 0);
+    return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop << drop;
+}
+#endif
+#if PRECISION == 0 || PRECISION == 2
+typedef float2 pack;
+#define ZERO make_float2(0.0f, 0.0f)
+static __device__ __forceinline__ void widen(const pack p, float *v) {
+    v[0] = p.x, v[1] = p.y;
+}
+#if PRECISION == 0
+#define ROUND(v) (v)
+#else
+#define ROUND(v) __uint_as_float(rounded(v, 13))
+#endif
+static __device__ __forceinline__ pack narrow(const float *v) {
+    return make_float2(ROUND(v[0]), ROUND(v[1]));
+}
+#elif PRECISION == 3
+typedef unsigned int pack;
+#define ZERO 0
+static __device__ __forceinline__ void widen(const pack word, float *v) {
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"
+        : "=f"(v[0]), "=f"(v[1])
+        : "r"(word));
+}
+static __device__ __forceinline__ pack narrow(const float *v) {
+    unsigned int word;
+#if __CUDA_ARCH__ >= 800
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(v[1]), "f"(v[0]));
+#else
+    asm("{.reg .b16 l, h; cvt.rn.f16.f32 l, %1; cvt.rn.f16.f32 h, %2; mov.b32 %0, {l, h};}"
+        : "=r"(word)
+        : "f"(v[0]), "f"(v[1]));
+#endif
+    return word;
+}
+#elif PRECISION == 4
+typedef unsigned int pack;
+#define ZERO 0
+static __device__ __forceinline__ void widen(const pack word, float *v) {
+    v[0] = __uint_as_float(word << 16), v[1] = __uint_as_float(word & 0xffff0000u);
+}
+static __device__ __forceinline__ pack narrow(const float *v) {
+    return rounded(v[0], 16) >> 16 | (rounded(v[1], 16) & 0xffff0000u);
+}
+#else
+#error "no storage of this precision here"
+#endif
+/* Within a few units in the last place of fp32. The reciprocal of what is beyond 2^126 may be zero. */
+static __device__ __forceinline__ float sigmoid(float v) {
+    float e;
+#if PRECISION == 0
+    e = expf(-v);
+#else
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(v * -1.44269504f));
+#endif
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(1.0f + e));
+    return e;
+}
+#define SILU(v) ((v)*sigmoid(v))
+#define SIGMOID(v) sigmoid(v)
+#define DEVICE_FENCE() __threadfence()
+
+#define BLOCKS ((CS / VC + CX - 1) / CX) /* of channels */
+#define BANDS ((P + ROWS - 1) / ROWS)
+#define STRIPS ((Q + TQ - 1) / TQ) /* tiles side by side */
+#define GROUP (CX * LINES)
+#define SPAN_W ((TQ - 1) * STRIDE + S) /* input columns under a tile */
+#define LIVE ((R + STRIDE - 1) / STRIDE) /* output rows that an input row is part of */
+/* Column j of them is inside the image, wherever the tile is; outside, wherever it is. */
+#define INSIDE(j) ((j) >= PAD && (j) < W + PAD - (STRIPS - 1) * TQ * STRIDE)
+#define OUTSIDE(j) (STRIPS == 1 && ((j) < PAD || (j) >= W + PAD))
+#define FLAG_RELU 1
+/* A division that is correctly rounded whatever the language's own is; infinity and NaN pass. */
+#define MEAN(s)                                                                                    \
+    (fabsf((s)*inverse) <= 3.4e38f ? fmaf(fmaf(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
+                                   : (s)*inverse)
+
+/* Weight s of the window's row r. Shared memory is read where it is said, or the compiler would take
+ * all of it into registers ahead. */
+#if SHARED
+#define LOAD_TAP(to, r, s)                                                                         \
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"                                                \
+                 : "=f"((to)[0]), "=f"((to)[1])                                                    \
+                 : "r"(taps_at + ((r)*S + (s)) * (CX * VC * 4)))
+#else
+#define LOAD_TAP(to, r, s) ((to)[0] = tap[r][s][0], (to)[1] = tap[r][s][1])
+#endif
+/* Row i under the tile, if a sum of the band wants it; what is outside stays zero. */
+#define LOAD_ROW(to, i)                                                                            \
+    if (h0 + (i) >= 0 && h0 + (i) < H && (i) < (rows - 1) * STRIDE + R) {                          \
+        _Pragma("unroll") for (int j = 0; j < SPAN_W; j++) {                                       \
+            if (OUTSIDE(j)) continue;                                                              \
+            if ((INSIDE(j)) | (w0 + j >= 0 && w0 + j < W))                                         \
+                to[j] = tile[((i)*W + j) * (CS / VC)];                                             \
+        }                                                                                          \
+    }
+
+#include "overlap.cuh"
+
+extern "C" __global__ void __launch_bounds__(GROUP)
+    dwconv_r(const pack *__restrict__ in, const float *__restrict__ weights, const float *__restrict__ bias,
+             pack *__restrict__ out, pack *__restrict__ means, float *scratch, const int n,
+             const int flags) {
+    WAIT_FOR_EARLIER();
+    const unsigned int tid = threadIdx.x, lane = tid % CX, first = tid / CX;
+    const unsigned int block = blockIdx.x % BLOCKS, band = blockIdx.x / BLOCKS;
+    const unsigned int pair = block * CX + lane; /* which VC channels */
+    const int p0 = (int)(band * ROWS), rows = p0 + ROWS < P ? ROWS : P - p0;
+    const int h0 = p0 * STRIDE - PAD;
+    const bool used = pair < CS / VC;
+    float base[VC];
+#pragma unroll
+    for (int v = 0; v < VC; v++)
+        base[v] = bias[(used ? pair : 0) * VC + v];
+#if SHARED
+    __shared__ float2 taps[R * S * CX];
+    for (unsigned int k = tid; k < R * S * CX; k += GROUP) {
+        const unsigned int from = block * CX + k % CX;
+        taps[k] = ((const float2 *)weights)[k / CX * (CS / VC) + (from < CS / VC ? from : 0)];
+    }
+    __syncthreads();
+    const unsigned int taps_at = (unsigned int)__cvta_generic_to_shared(taps) + lane * (VC * 4);
+#else
+    const float2 *w = (const float2 *)weights + (used ? pair : 0);
+    float tap[R][S][VC];
+#pragma unroll
+    for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int s = 0; s < S; s++) {
+            const float2 two = w[(r * S + s) * (CS / VC)];
+            tap[r][s][0] = two.x, tap[r][s][1] = two.y;
+        }
+#endif
+#if POOLED
+    __shared__ float sums[GROUP * VC];
+#if BANDS > 1
+    __shared__ int ticket;
+#endif
+#endif
+    for (unsigned int image = blockIdx.y; image < (unsigned int)n; image += gridDim.y) {
+        const pack *x = in + (unsigned long long)image * (H * W * (CS / VC)) + pair;
+        pack *y = out + (unsigned long long)image * (P * Q * (KS / VC)) + pair;
+#if POOLED
+        float sum[VC];
+#pragma unroll
+        for (int v = 0; v < VC; v++)
+            sum[v] = 0.0f;
+#endif
+        for (unsigned int strip = first; used && strip < STRIPS; strip += LINES) {
+            const int q = STRIPS == 1 ? 0 : (int)(strip * TQ), w0 = q * STRIDE - PAD;
+            const pack *tile = x + (h0 * W + w0) * (CS / VC);
+            pack *to = y + (p0 * Q + q) * (KS / VC);
+            float acc[LIVE][TQ][VC];
+            pack next[SPAN_W];
+#pragma unroll
+            for (int j = 0; j < SPAN_W; j++)
+                next[j] = ZERO;
+            LOAD_ROW(next, 0)
+            /* Step m begins the sums of row m and ends those of row m - (LIVE - 1). */
+            for (int m0 = 0; m0 < rows + LIVE - 1; m0 += LIVE)
+#pragma unroll
+                for (int u = 0; u < LIVE; u++) {
+                    const int m = m0 + u;
+                    if (m >= rows + LIVE - 1) continue;
+#pragma unroll
+                    for (int j = 0; j < TQ; j++)
+#pragma unroll
+                        for (int v = 0; v < VC; v++)
+                            acc[u][j][v] = base[v];
+#pragma unroll
+                    for (int d = 0; d < STRIDE; d++) {
+                        const int i = m * STRIDE + d;
+                        pack raw[SPAN_W];
+#pragma unroll
+                        for (int j = 0; j < SPAN_W; j++)
+                            raw[j] = next[j];
+                        LOAD_ROW(next, i + 1)
+                        if (h0 + i < 0 || h0 + i >= H) continue;
+                        float value[SPAN_W][VC];
+#pragma unroll
+                        for (int j = 0; j < SPAN_W; j++)
+                            widen(raw[j], value[j]);
+#pragma unroll
+                        for (int k = 0; k < LIVE; k++) {
+                            const int r = d + k * STRIDE;
+                            if (r >= R || m < k || m - k >= rows) continue;
+                            float(*const into)[VC] = acc[(u - k + LIVE) % LIVE];
+                            float row[S][VC];
+#pragma unroll
+                            for (int s = 0; s < S; s++)
+                                LOAD_TAP(row[s], r, s);
+#pragma unroll
+                            for (int j = 0; j < SPAN_W; j++) {
+                                if (OUTSIDE(j)) continue;
+#pragma unroll
+                                for (int s = 0; s < S; s++) {
+                                    if (j < s || (j - s) % STRIDE != 0 || (j - s) / STRIDE >= TQ)
+                                        continue;
+#pragma unroll
+                                    for (int v = 0; v < VC; v++)
+                                        into[(j - s) / STRIDE][v] = fmaf(
+                                            value[j][v], row[s][v], into[(j - s) / STRIDE][v]);
+                                }
+                            }
+                        }
+                    }
+                    if (m < LIVE - 1) continue;
+#pragma unroll
+                    for (int j = 0; j < TQ; j++) {
+                        if (Q % TQ != 0 && q + j >= Q) continue;
+                        float *const result = acc[(u + 1) % LIVE][j];
+#pragma unroll
+                        for (int v = 0; v < VC; v++) {
+#if ACT == 2
+                            result[v] = SILU(result[v]);
+#elif ACT == 3
+                            /* Of zero it is not zero, which padding must be. */
+                            result[v] = pair * VC + v < K ? SIGMOID(result[v]) : 0.0f;
+#else
+                            /* Written so that NaN stays NaN. */
+                            if ((flags & FLAG_RELU) != 0 && result[v] < 0.0f) result[v] = 0.0f;
+#endif
+#if POOLED
+                            sum[v] += result[v];
+#endif
+                        }
+                        to[((m - (LIVE - 1)) * Q + j) * (KS / VC)] = narrow(result);
+                    }
+                }
+        }
+#if POOLED
+        const float inverse = 1.0f / (P * Q), count = (float)(P * Q);
+#pragma unroll
+        for (int v = 0; v < VC; v++)
+            sums[tid * VC + v] = sum[v];
+        __syncthreads();
+        if (first == 0) {
+#pragma unroll
+            for (int v = 0; v < VC; v++)
+                for (unsigned int line = 1; line < LINES; line++)
+                    sum[v] += sums[(line * CX + lane) * VC + v];
+        }
+#if BANDS > 1
+        float *parts =
+            scratch + ((unsigned long long)n * BLOCKS + 63) / 64 * 64 + (unsigned long long)image * (BANDS * CS) + pair * VC;
+        int *counter = (int *)scratch + image * BLOCKS + block;
+        if (first == 0 && used) {
+#pragma unroll
+            for (int v = 0; v < VC; v++)
+                __stcg(parts + band * CS + v, sum[v]);
+        }
+        DEVICE_FENCE();
+        __syncthreads();
+        if (tid == 0) {
+            const int taken = atomicAdd(counter, 1);
+            if (taken == BANDS - 1) *counter = 0; /* nobody takes another before the next launch */
+            ticket = taken;
+        }
+        __syncthreads();
+        const bool last = ticket == BANDS - 1;
+        if (last && first == 0 && used) {
+            DEVICE_FENCE();
+#pragma unroll
+            for (int v = 0; v < VC; v++) {
+                sum[v] = 0.0f;
+                for (unsigned int b = 0; b < BANDS; b++)
+                    sum[v] += __ldcg(parts + b * CS + v);
+            }
+        }
+#else
+        const bool last = true;
+#endif
+        if (last && first == 0 && used) {
+#pragma unroll
+            for (int v = 0; v < VC; v++)
+                sum[v] = MEAN(sum[v]);
+            means[(unsigned long long)image * (KS / VC) + pair] = narrow(sum);
+        }
+        __syncthreads(); /* sums and ticket are free again */
+#endif
+    }
+}
