@@ -8,7 +8,10 @@ cmake -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DLAP_SANITIZE=address,u
   -DLAP_NESTED=ON >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 cmake --build "$build" -j "$(nproc)" >"$build.log" 2>&1 || { tail -50 "$build.log"; exit 1; }
 export UBSAN_OPTIONS=print_stacktrace=1
-ctest --test-dir "$build" -L 'unit|fake' -LE 'slow|gpu|cuda|compile' --output-on-failure
+# Left out: what looks at texts or runs a browser; memory that must stay flat, where a sanitizer keeps
+# freed blocks; the logits of whole networks in double precision, whose operators other tests run.
+ctest --test-dir "$build" -L 'unit|fake' -LE 'slow|gpu|cuda|compile' --output-on-failure \
+  -E '^(format|docs.*|layering.*|gpu_sanitize|report_browser|soak.*|net_reference)$'
 # Other vendors' OpenCL drivers are loaded in a way that AddressSanitizer refuses. PoCL itself leaks.
 icd=/etc/OpenCL/vendors/pocl.icd
 [ -e $icd ] || { echo "no $icd: the run on a device is left out"; exit 0; }

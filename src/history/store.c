@@ -124,7 +124,8 @@ static lap_status is_empty(const lap_history *h, bool *out, lap_error *err) {
     return LAP_OK;
 }
 
-static lap_status check_identity(const lap_history *h, int *version, bool *empty, lap_error *err) {
+static lap_status check_identity_now(const lap_history *h, int *version, bool *empty,
+                                     lap_error *err) {
     int application;
     LAP_TRY(get_number(h, "PRAGMA application_id", &application, err));
     LAP_TRY(get_number(h, "PRAGMA user_version", version, err));
@@ -140,6 +141,12 @@ static lap_status check_identity(const lap_history *h, int *version, bool *empty
                         "%s: is of a %s warmlap (schema %d, this one knows %d); use that one",
                         h->path, *version > 0 ? "newer" : "strange", *version, LAP_HISTORY_SCHEMA);
     return LAP_OK;
+}
+
+/* In a transaction: between two of its questions another program may make the file a history. */
+static lap_status check_identity(const lap_history *h, int *version, bool *empty, lap_error *err) {
+    LAP_TRY(lap_history_exec(h, "BEGIN", "read", err));
+    return lap_history_end(h, check_identity_now(h, version, empty, err), err);
 }
 
 /* The rows of every run, from its document. */
@@ -196,8 +203,8 @@ static lap_status make_folders(const char *path, lap_error *err) {
 }
 
 static lap_status prepare_file(lap_history *h, lap_history_mode mode, lap_error *err) {
-    int version;
-    bool empty;
+    int version = 0;
+    bool empty = false;
     sqlite3_busy_timeout(h->db, LAP_HISTORY_WAIT_S * 1000);
     /* A file of somebody else's must not bring functions or triggers that run here. */
     sqlite3_db_config(h->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

@@ -408,19 +408,52 @@ static void nothing_in_it_runs(void **state) {
     lap_text_free(&paper);
 }
 
+/* ---- a file that another program makes a history of while this one looks at it -------------- */
+
+static const char *meanwhile; /* the file; NULL when that was done */
+static int meanwhile_code;
+
+static int between(unsigned event, void *db, void *statement, void *text) {
+    (void)event, (void)db, (void)statement;
+    if (!meanwhile || strcmp(text, "PRAGMA user_version") != 0) return 0;
+    const char *path = meanwhile;
+    meanwhile = NULL;
+    sqlite3 *other;
+    char sql[] = "BEGIN IMMEDIATE; CREATE TABLE runs (id); PRAGMA user_version = 2; COMMIT";
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    meanwhile_code = sqlite3_exec(other, sql, NULL, NULL, NULL);
+    sqlite3_close(other);
+    return 0;
+}
+
+static int watch(sqlite3 *db, char **message, const void *api) {
+    (void)message, (void)api;
+    return meanwhile ? sqlite3_trace_v2(db, SQLITE_TRACE_STMT, between, NULL) : SQLITE_OK;
+}
+
+static void made_meanwhile(void **state) {
+    (void)state;
+    lap_error err = {0};
+    lap_history *h;
+    const char *path = fresh("meanwhile.sqlite");
+    meanwhile = path;
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch), SQLITE_OK);
+    lap_status status = lap_history_open(path, LAP_HISTORY_WRITE, &h, &err);
+    sqlite3_cancel_auto_extension((void (*)(void))watch);
+    assert_null(meanwhile); /* it was tried */
+    assert_int_equal(meanwhile_code, SQLITE_BUSY);
+    if (status != LAP_OK) fail_msg("%s", err.message);
+    lap_history_close(h);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_documents),
-        cmocka_unit_test(one_run_once),
-        cmocka_unit_test(resumed_runs),
-        cmocka_unit_test(without_run_id),
-        cmocka_unit_test(refused_documents),
-        cmocka_unit_test(queries),
-        cmocka_unit_test(version_1_is_migrated),
-        cmocka_unit_test(foreign_files),
-        cmocka_unit_test(damaged_pages),
-        cmocka_unit_test(read_only_files),
-        cmocka_unit_test(full_disk),
+        cmocka_unit_test(whole_documents),       cmocka_unit_test(one_run_once),
+        cmocka_unit_test(resumed_runs),          cmocka_unit_test(without_run_id),
+        cmocka_unit_test(refused_documents),     cmocka_unit_test(queries),
+        cmocka_unit_test(version_1_is_migrated), cmocka_unit_test(foreign_files),
+        cmocka_unit_test(damaged_pages),         cmocka_unit_test(made_meanwhile),
+        cmocka_unit_test(read_only_files),       cmocka_unit_test(full_disk),
         cmocka_unit_test(nothing_in_it_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
