@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_DEFAULT 24
+#define MOST_DEFAULT 8
 #define MAX_THREADS 8
 /* Bytes a thread of a default build may spill. Some tiles were chosen because they measured fastest
  * although a few registers are spilled outside of the inner loop; real trouble is kilobytes. */

@@ -207,7 +207,7 @@ bool variants_defaults(const lap_device_info *gpu, variants *out) {
     const char *const *models = lap_net_models();
     bool ok = tools(gpu, out) && defaults_of(models[0], SIZE_MAX, gpu, out);
     for (int i = 1; ok && models[i]; i++)
-        ok = defaults_of(models[i], 5, gpu, out);
+        ok = defaults_of(models[i], 3, gpu, out);
     return ok;
 }
 
