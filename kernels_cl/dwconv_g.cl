@@ -133,22 +133,9 @@ __attribute__((always_inline)) static pack narrow(const float *v) {
     return (uint2)(narrow2(v), narrow2(v + 2));
 }
 #endif
-#define SILU(v) ((v) / (1.0f + exp(-(v))))
-#define SIGMOID(v) (1.0f / (1.0f + exp(-(v))))
-/* OpenCL 1.2 does not promise that a fence orders memory between groups of one launch; see
- * conv_igemm. */
-#if defined(__NV_CL_C_VERSION)
-#define DEVICE_FENCE() __asm__ volatile("membar.gl;" ::: "memory")
-#elif defined(__AMDGCN__)
-#define DEVICE_FENCE() __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent")
-#else
-#define DEVICE_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
-#endif
+#include "smooth.clh"
 
-#define BLOCKS ((CS / VC + CX - 1) / CX) /* of channels */
-#define BANDS ((P + ROWS - 1) / ROWS)
-#define STRIPS ((Q + TQ - 1) / TQ) /* tiles side by side */
-#define GROUP (CX * LINES)
+#include "dwconv.clh"
 #define SPAN_H ((TP - 1) * STRIDE + R) /* input under a tile */
 #define SPAN_W ((TQ - 1) * STRIDE + S)
 /* Column j of it is inside the image, wherever the tile is. */
@@ -167,11 +154,6 @@ __attribute__((always_inline)) static pack narrow(const float *v) {
 #endif
 #endif
 #define TAP_ROWS (KEEP || TP > 1 ? R : 1)
-#define FLAG_RELU 1
-/* A division that is correctly rounded whatever the language's own is; infinity and NaN pass. */
-#define MEAN(s)                                                                                    \
-    (fabs((s)*inverse) <= 3.4e38f ? fma(fma(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
-                                   : (s)*inverse)
 
 /* A row of the window. */
 #define LOAD_TAPS(r)                                                                               \
@@ -187,15 +169,15 @@ dwconv_g(__global const pack *restrict in, __global const float *restrict weight
              const int flags) {
     const uint tid = get_local_id(0), lane = tid % CX, first = tid / CX;
     const uint block = get_group_id(0) % BLOCKS, band = get_group_id(0) / BLOCKS;
-    const uint quad = block * CX + lane; /* which VC channels */
+    const uint which = block * CX + lane; /* which VC channels */
     const int row_end = (int)(band * ROWS + ROWS) < P ? (int)(band * ROWS + ROWS) : P;
     const uint strips = (row_end - band * ROWS + TP - 1) / TP * STRIPS;
-    const bool used = quad < CS / VC;
-    __global const float *w = weights + (used ? quad : 0) * VC;
+    const bool used = which < CS / VC;
+    __global const float *w = weights + (used ? which : 0) * VC;
     float tap[TAP_ROWS][S][VC], base[VC];
 #pragma unroll
     for (int v = 0; v < VC; v++)
-        base[v] = bias[(used ? quad : 0) * VC + v];
+        base[v] = bias[(used ? which : 0) * VC + v];
 #if KEEP
 #pragma unroll
     for (int r = 0; r < R; r++)
@@ -210,8 +192,8 @@ dwconv_g(__global const pack *restrict in, __global const float *restrict weight
 #endif
 #endif
     for (uint image = get_group_id(1); image < (uint)n; image += get_num_groups(1)) {
-        __global const pack *x = in + (ulong)image * (H * W * (CS / VC)) + quad;
-        __global pack *y = out + (ulong)image * (P * Q * (KS / VC)) + quad;
+        __global const pack *x = in + (ulong)image * (H * W * (CS / VC)) + which;
+        __global pack *y = out + (ulong)image * (P * Q * (KS / VC)) + which;
 #if POOLED
         float sum[VC];
 #pragma unroll
@@ -280,7 +262,7 @@ dwconv_g(__global const pack *restrict in, __global const float *restrict weight
                         result[v] = SILU(result[v]);
 #elif ACT == 3
                         /* Of zero it is not zero, which padding must be. */
-                        result[v] = quad * VC + v < K ? SIGMOID(result[v]) : 0.0f;
+                        result[v] = which * VC + v < K ? SIGMOID(result[v]) : 0.0f;
 #else
                         /* Written so that NaN stays NaN. */
                         if ((flags & FLAG_RELU) != 0 && result[v] < 0.0f) result[v] = 0.0f;
@@ -293,55 +275,6 @@ dwconv_g(__global const pack *restrict in, __global const float *restrict weight
                 }
             }
         }
-#if POOLED
-        const float inverse = 1.0f / (P * Q), count = (float)(P * Q);
-#pragma unroll
-        for (int v = 0; v < VC; v++)
-            sums[tid * VC + v] = sum[v];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (first == 0) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                for (uint line = 1; line < LINES; line++)
-                    sum[v] += sums[(line * CX + lane) * VC + v];
-        }
-#if BANDS > 1
-        volatile __global float *parts =
-            scratch + ((ulong)n * BLOCKS + 63) / 64 * 64 + (ulong)image * (BANDS * CS) + quad * VC;
-        volatile __global int *counter = (volatile __global int *)scratch + image * BLOCKS + block;
-        if (first == 0 && used) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                parts[band * CS + v] = sum[v];
-        }
-        DEVICE_FENCE();
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        if (tid == 0) {
-            const int taken = atomic_inc(counter);
-            if (taken == BANDS - 1) *counter = 0; /* nobody takes another before the next launch */
-            ticket = taken;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const bool last = ticket == BANDS - 1;
-        if (last && first == 0 && used) {
-            DEVICE_FENCE();
-#pragma unroll
-            for (int v = 0; v < VC; v++) {
-                sum[v] = 0.0f;
-                for (uint b = 0; b < BANDS; b++)
-                    sum[v] += parts[b * CS + v];
-            }
-        }
-#else
-        const bool last = true;
-#endif
-        if (last && first == 0 && used) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                sum[v] = MEAN(sum[v]);
-            means[(ulong)image * (KS / VC) + quad] = narrow(sum);
-        }
-        barrier(CLK_LOCAL_MEM_FENCE); /* sums and ticket are free again */
-#endif
+#include "dwconv_means.clh"
     }
 }

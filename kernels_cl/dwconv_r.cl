@@ -123,22 +123,9 @@ __attribute__((always_inline)) static pack narrow(const float *v) {
 #else
 #error "no storage of this precision here"
 #endif
-#define SILU(v) ((v) / (1.0f + exp(-(v))))
-#define SIGMOID(v) (1.0f / (1.0f + exp(-(v))))
-/* OpenCL 1.2 does not promise that a fence orders memory between groups of one launch; see
- * conv_igemm. */
-#if defined(__NV_CL_C_VERSION)
-#define DEVICE_FENCE() __asm__ volatile("membar.gl;" ::: "memory")
-#elif defined(__AMDGCN__)
-#define DEVICE_FENCE() __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent")
-#else
-#define DEVICE_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
-#endif
+#include "smooth.clh"
 
-#define BLOCKS ((CS / VC + CX - 1) / CX) /* of channels */
-#define BANDS ((P + ROWS - 1) / ROWS)
-#define STRIPS ((Q + TQ - 1) / TQ) /* tiles side by side */
-#define GROUP (CX * LINES)
+#include "dwconv.clh"
 #define SPAN_W ((TQ - 1) * STRIDE + S) /* input columns under a tile */
 #define LIVE ((R + STRIDE - 1) / STRIDE) /* output rows that an input row is part of */
 /* Column j of them is inside the image, wherever the tile is; outside, wherever it is. */
@@ -150,11 +137,6 @@ __attribute__((always_inline)) static pack narrow(const float *v) {
 #else
 #define FOR_STEPS _Pragma("unroll 1")
 #endif
-#define FLAG_RELU 1
-/* A division that is correctly rounded whatever the language's own is; infinity and NaN pass. */
-#define MEAN(s)                                                                                    \
-    (fabs((s)*inverse) <= 3.4e38f ? fma(fma(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
-                                   : (s)*inverse)
 
 /* Weight s of the window's row r. Local memory is read where it is said, or the compiler would take
  * all of it into registers ahead. */
@@ -183,14 +165,14 @@ dwconv_r(__global const pack *restrict in, __global const float *restrict weight
              const int flags) {
     const uint tid = get_local_id(0), lane = tid % CX, first = tid / CX;
     const uint block = get_group_id(0) % BLOCKS, band = get_group_id(0) / BLOCKS;
-    const uint pair = block * CX + lane; /* which VC channels */
+    const uint which = block * CX + lane; /* which VC channels */
     const int p0 = (int)(band * ROWS), rows = p0 + ROWS < P ? ROWS : P - p0;
     const int h0 = p0 * STRIDE - PAD;
-    const bool used = pair < CS / VC;
+    const bool used = which < CS / VC;
     float base[VC];
 #pragma unroll
     for (int v = 0; v < VC; v++)
-        base[v] = bias[(used ? pair : 0) * VC + v];
+        base[v] = bias[(used ? which : 0) * VC + v];
 #if SHARED
     __local float2 taps[R * S * CX];
     for (uint k = tid; k < R * S * CX; k += GROUP) {
@@ -199,7 +181,7 @@ dwconv_r(__global const pack *restrict in, __global const float *restrict weight
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 #else
-    __global const float2 *w = (__global const float2 *)weights + (used ? pair : 0);
+    __global const float2 *w = (__global const float2 *)weights + (used ? which : 0);
     float tap[R][S][VC];
 #pragma unroll
     for (int r = 0; r < R; r++)
@@ -216,8 +198,8 @@ dwconv_r(__global const pack *restrict in, __global const float *restrict weight
 #endif
 #endif
     for (uint image = get_group_id(1); image < (uint)n; image += get_num_groups(1)) {
-        __global const pack *x = in + (ulong)image * (H * W * (CS / VC)) + pair;
-        __global pack *y = out + (ulong)image * (P * Q * (KS / VC)) + pair;
+        __global const pack *x = in + (ulong)image * (H * W * (CS / VC)) + which;
+        __global pack *y = out + (ulong)image * (P * Q * (KS / VC)) + which;
 #if POOLED
         float sum[VC];
 #pragma unroll
@@ -293,7 +275,7 @@ dwconv_r(__global const pack *restrict in, __global const float *restrict weight
                             result[v] = SILU(result[v]);
 #elif ACT == 3
                             /* Of zero it is not zero, which padding must be. */
-                            result[v] = pair * VC + v < K ? SIGMOID(result[v]) : 0.0f;
+                            result[v] = which * VC + v < K ? SIGMOID(result[v]) : 0.0f;
 #else
                             /* Written so that NaN stays NaN. */
                             if ((flags & FLAG_RELU) != 0 && result[v] < 0.0f) result[v] = 0.0f;
@@ -306,55 +288,6 @@ dwconv_r(__global const pack *restrict in, __global const float *restrict weight
                     }
                 }
         }
-#if POOLED
-        const float inverse = 1.0f / (P * Q), count = (float)(P * Q);
-#pragma unroll
-        for (int v = 0; v < VC; v++)
-            sums[tid * VC + v] = sum[v];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (first == 0) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                for (uint line = 1; line < LINES; line++)
-                    sum[v] += sums[(line * CX + lane) * VC + v];
-        }
-#if BANDS > 1
-        volatile __global float *parts =
-            scratch + ((ulong)n * BLOCKS + 63) / 64 * 64 + (ulong)image * (BANDS * CS) + pair * VC;
-        volatile __global int *counter = (volatile __global int *)scratch + image * BLOCKS + block;
-        if (first == 0 && used) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                parts[band * CS + v] = sum[v];
-        }
-        DEVICE_FENCE();
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        if (tid == 0) {
-            const int taken = atomic_inc(counter);
-            if (taken == BANDS - 1) *counter = 0; /* nobody takes another before the next launch */
-            ticket = taken;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const bool last = ticket == BANDS - 1;
-        if (last && first == 0 && used) {
-            DEVICE_FENCE();
-#pragma unroll
-            for (int v = 0; v < VC; v++) {
-                sum[v] = 0.0f;
-                for (uint b = 0; b < BANDS; b++)
-                    sum[v] += parts[b * CS + v];
-            }
-        }
-#else
-        const bool last = true;
-#endif
-        if (last && first == 0 && used) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                sum[v] = MEAN(sum[v]);
-            means[(ulong)image * (KS / VC) + pair] = narrow(sum);
-        }
-        barrier(CLK_LOCAL_MEM_FENCE); /* sums and ticket are free again */
-#endif
+#include "dwconv_means.clh"
     }
 }

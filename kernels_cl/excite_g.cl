@@ -78,8 +78,7 @@ __attribute__((always_inline)) static pack narrow(const float *v) {
     return (uint4)(narrow2(v), narrow2(v + 2), narrow2(v + 4), narrow2(v + 6));
 }
 #endif
-#define SILU(v) ((v) / (1.0f + exp(-(v))))
-#define SIGMOID(v) (1.0f / (1.0f + exp(-(v))))
+#include "smooth.clh"
 
 #define QUADS (CS / VC)
 #define OUTS ((KS2 / VC + SPLIT - 1) / SPLIT) /* times VC outputs of a group */

@@ -139,36 +139,15 @@ static __device__ __forceinline__ pack narrow(const float *v) {
     return make_uint2(narrow2(v), narrow2(v + 2));
 }
 #endif
-/* Within a few units in the last place of fp32. The reciprocal of what is beyond 2^126 may be zero. */
-static __device__ __forceinline__ float sigmoid(float v) {
-    float e;
-#if PRECISION == 0
-    e = expf(-v);
-#else
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(v * -1.44269504f));
-#endif
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(1.0f + e));
-    return e;
-}
-#define SILU(v) ((v)*sigmoid(v))
-#define SIGMOID(v) sigmoid(v)
-#define DEVICE_FENCE() __threadfence()
+#include "smooth.cuh"
 
-#define BLOCKS ((CS / VC + CX - 1) / CX) /* of channels */
-#define BANDS ((P + ROWS - 1) / ROWS)
-#define STRIPS ((Q + TQ - 1) / TQ) /* tiles side by side */
-#define GROUP (CX * LINES)
+#include "dwconv.cuh"
 #define SPAN_H ((TP - 1) * STRIDE + R) /* input under a tile */
 #define SPAN_W ((TQ - 1) * STRIDE + S)
 /* Column j of it is inside the image, wherever the tile is. */
 #define INSIDE(j) ((j) >= PAD && (j) < W + PAD - (STRIPS - 1) * TQ * STRIDE)
 #define KEEP (R * S <= 9) /* all weights stay in registers */
 #define TAP_ROWS (KEEP || TP > 1 ? R : 1)
-#define FLAG_RELU 1
-/* A division that is correctly rounded whatever the language's own is; infinity and NaN pass. */
-#define MEAN(s)                                                                                    \
-    (fabsf((s)*inverse) <= 3.4e38f ? fmaf(fmaf(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
-                                   : (s)*inverse)
 
 /* A row of the window. */
 #define LOAD_TAPS(r)                                                                               \
@@ -187,15 +166,15 @@ extern "C" __global__ void __launch_bounds__(GROUP)
     WAIT_FOR_EARLIER();
     const unsigned int tid = threadIdx.x, lane = tid % CX, first = tid / CX;
     const unsigned int block = blockIdx.x % BLOCKS, band = blockIdx.x / BLOCKS;
-    const unsigned int quad = block * CX + lane; /* which VC channels */
+    const unsigned int which = block * CX + lane; /* which VC channels */
     const int row_end = (int)(band * ROWS + ROWS) < P ? (int)(band * ROWS + ROWS) : P;
     const unsigned int strips = (row_end - band * ROWS + TP - 1) / TP * STRIPS;
-    const bool used = quad < CS / VC;
-    const float *w = weights + (used ? quad : 0) * VC;
+    const bool used = which < CS / VC;
+    const float *w = weights + (used ? which : 0) * VC;
     float tap[TAP_ROWS][S][VC], base[VC];
 #pragma unroll
     for (int v = 0; v < VC; v++)
-        base[v] = bias[(used ? quad : 0) * VC + v];
+        base[v] = bias[(used ? which : 0) * VC + v];
 #if KEEP
 #pragma unroll
     for (int r = 0; r < R; r++)
@@ -210,8 +189,8 @@ extern "C" __global__ void __launch_bounds__(GROUP)
 #endif
 #endif
     for (unsigned int image = blockIdx.y; image < (unsigned int)n; image += gridDim.y) {
-        const pack *x = in + (unsigned long long)image * (H * W * (CS / VC)) + quad;
-        pack *y = out + (unsigned long long)image * (P * Q * (KS / VC)) + quad;
+        const pack *x = in + (unsigned long long)image * (H * W * (CS / VC)) + which;
+        pack *y = out + (unsigned long long)image * (P * Q * (KS / VC)) + which;
 #if POOLED
         float sum[VC];
 #pragma unroll
@@ -280,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(GROUP)
                         result[v] = SILU(result[v]);
 #elif ACT == 3
                         /* Of zero it is not zero, which padding must be. */
-                        result[v] = quad * VC + v < K ? SIGMOID(result[v]) : 0.0f;
+                        result[v] = which * VC + v < K ? SIGMOID(result[v]) : 0.0f;
 #else
                         /* Written so that NaN stays NaN. */
                         if ((flags & FLAG_RELU) != 0 && result[v] < 0.0f) result[v] = 0.0f;
@@ -293,55 +272,6 @@ extern "C" __global__ void __launch_bounds__(GROUP)
                 }
             }
         }
-#if POOLED
-        const float inverse = 1.0f / (P * Q), count = (float)(P * Q);
-#pragma unroll
-        for (int v = 0; v < VC; v++)
-            sums[tid * VC + v] = sum[v];
-        __syncthreads();
-        if (first == 0) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                for (unsigned int line = 1; line < LINES; line++)
-                    sum[v] += sums[(line * CX + lane) * VC + v];
-        }
-#if BANDS > 1
-        float *parts =
-            scratch + ((unsigned long long)n * BLOCKS + 63) / 64 * 64 + (unsigned long long)image * (BANDS * CS) + quad * VC;
-        int *counter = (int *)scratch + image * BLOCKS + block;
-        if (first == 0 && used) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                __stcg(parts + band * CS + v, sum[v]);
-        }
-        DEVICE_FENCE();
-        __syncthreads();
-        if (tid == 0) {
-            const int taken = atomicAdd(counter, 1);
-            if (taken == BANDS - 1) *counter = 0; /* nobody takes another before the next launch */
-            ticket = taken;
-        }
-        __syncthreads();
-        const bool last = ticket == BANDS - 1;
-        if (last && first == 0 && used) {
-            DEVICE_FENCE();
-#pragma unroll
-            for (int v = 0; v < VC; v++) {
-                sum[v] = 0.0f;
-                for (unsigned int b = 0; b < BANDS; b++)
-                    sum[v] += __ldcg(parts + b * CS + v);
-            }
-        }
-#else
-        const bool last = true;
-#endif
-        if (last && first == 0 && used) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                sum[v] = MEAN(sum[v]);
-            means[(unsigned long long)image * (KS / VC) + quad] = narrow(sum);
-        }
-        __syncthreads(); /* sums and ticket are free again */
-#endif
+#include "dwconv_means.cuh"
     }
 }

@@ -129,35 +129,14 @@ static __device__ __forceinline__ pack narrow(const float *v) {
 #else
 #error "no storage of this precision here"
 #endif
-/* Within a few units in the last place of fp32. The reciprocal of what is beyond 2^126 may be zero. */
-static __device__ __forceinline__ float sigmoid(float v) {
-    float e;
-#if PRECISION == 0
-    e = expf(-v);
-#else
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(v * -1.44269504f));
-#endif
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(1.0f + e));
-    return e;
-}
-#define SILU(v) ((v)*sigmoid(v))
-#define SIGMOID(v) sigmoid(v)
-#define DEVICE_FENCE() __threadfence()
+#include "smooth.cuh"
 
-#define BLOCKS ((CS / VC + CX - 1) / CX) /* of channels */
-#define BANDS ((P + ROWS - 1) / ROWS)
-#define STRIPS ((Q + TQ - 1) / TQ) /* tiles side by side */
-#define GROUP (CX * LINES)
+#include "dwconv.cuh"
 #define SPAN_W ((TQ - 1) * STRIDE + S) /* input columns under a tile */
 #define LIVE ((R + STRIDE - 1) / STRIDE) /* output rows that an input row is part of */
 /* Column j of them is inside the image, wherever the tile is; outside, wherever it is. */
 #define INSIDE(j) ((j) >= PAD && (j) < W + PAD - (STRIPS - 1) * TQ * STRIDE)
 #define OUTSIDE(j) (STRIPS == 1 && ((j) < PAD || (j) >= W + PAD))
-#define FLAG_RELU 1
-/* A division that is correctly rounded whatever the language's own is; infinity and NaN pass. */
-#define MEAN(s)                                                                                    \
-    (fabsf((s)*inverse) <= 3.4e38f ? fmaf(fmaf(-((s)*inverse), count, (s)), inverse, (s)*inverse)  \
-                                   : (s)*inverse)
 
 /* Weight s of the window's row r. Shared memory is read where it is said, or the compiler would take
  * all of it into registers ahead. */
@@ -188,14 +167,14 @@ extern "C" __global__ void __launch_bounds__(GROUP)
     WAIT_FOR_EARLIER();
     const unsigned int tid = threadIdx.x, lane = tid % CX, first = tid / CX;
     const unsigned int block = blockIdx.x % BLOCKS, band = blockIdx.x / BLOCKS;
-    const unsigned int pair = block * CX + lane; /* which VC channels */
+    const unsigned int which = block * CX + lane; /* which VC channels */
     const int p0 = (int)(band * ROWS), rows = p0 + ROWS < P ? ROWS : P - p0;
     const int h0 = p0 * STRIDE - PAD;
-    const bool used = pair < CS / VC;
+    const bool used = which < CS / VC;
     float base[VC];
 #pragma unroll
     for (int v = 0; v < VC; v++)
-        base[v] = bias[(used ? pair : 0) * VC + v];
+        base[v] = bias[(used ? which : 0) * VC + v];
 #if SHARED
     __shared__ float2 taps[R * S * CX];
     for (unsigned int k = tid; k < R * S * CX; k += GROUP) {
@@ -205,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(GROUP)
     __syncthreads();
     const unsigned int taps_at = (unsigned int)__cvta_generic_to_shared(taps) + lane * (VC * 4);
 #else
-    const float2 *w = (const float2 *)weights + (used ? pair : 0);
+    const float2 *w = (const float2 *)weights + (used ? which : 0);
     float tap[R][S][VC];
 #pragma unroll
     for (int r = 0; r < R; r++)
@@ -222,8 +201,8 @@ extern "C" __global__ void __launch_bounds__(GROUP)
 #endif
 #endif
     for (unsigned int image = blockIdx.y; image < (unsigned int)n; image += gridDim.y) {
-        const pack *x = in + (unsigned long long)image * (H * W * (CS / VC)) + pair;
-        pack *y = out + (unsigned long long)image * (P * Q * (KS / VC)) + pair;
+        const pack *x = in + (unsigned long long)image * (H * W * (CS / VC)) + which;
+        pack *y = out + (unsigned long long)image * (P * Q * (KS / VC)) + which;
 #if POOLED
         float sum[VC];
 #pragma unroll
@@ -299,7 +278,7 @@ extern "C" __global__ void __launch_bounds__(GROUP)
                             result[v] = SILU(result[v]);
 #elif ACT == 3
                             /* Of zero it is not zero, which padding must be. */
-                            result[v] = pair * VC + v < K ? SIGMOID(result[v]) : 0.0f;
+                            result[v] = which * VC + v < K ? SIGMOID(result[v]) : 0.0f;
 #else
                             /* Written so that NaN stays NaN. */
                             if ((flags & FLAG_RELU) != 0 && result[v] < 0.0f) result[v] = 0.0f;
@@ -312,55 +291,6 @@ extern "C" __global__ void __launch_bounds__(GROUP)
                     }
                 }
         }
-#if POOLED
-        const float inverse = 1.0f / (P * Q), count = (float)(P * Q);
-#pragma unroll
-        for (int v = 0; v < VC; v++)
-            sums[tid * VC + v] = sum[v];
-        __syncthreads();
-        if (first == 0) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                for (unsigned int line = 1; line < LINES; line++)
-                    sum[v] += sums[(line * CX + lane) * VC + v];
-        }
-#if BANDS > 1
-        float *parts =
-            scratch + ((unsigned long long)n * BLOCKS + 63) / 64 * 64 + (unsigned long long)image * (BANDS * CS) + pair * VC;
-        int *counter = (int *)scratch + image * BLOCKS + block;
-        if (first == 0 && used) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                __stcg(parts + band * CS + v, sum[v]);
-        }
-        DEVICE_FENCE();
-        __syncthreads();
-        if (tid == 0) {
-            const int taken = atomicAdd(counter, 1);
-            if (taken == BANDS - 1) *counter = 0; /* nobody takes another before the next launch */
-            ticket = taken;
-        }
-        __syncthreads();
-        const bool last = ticket == BANDS - 1;
-        if (last && first == 0 && used) {
-            DEVICE_FENCE();
-#pragma unroll
-            for (int v = 0; v < VC; v++) {
-                sum[v] = 0.0f;
-                for (unsigned int b = 0; b < BANDS; b++)
-                    sum[v] += __ldcg(parts + b * CS + v);
-            }
-        }
-#else
-        const bool last = true;
-#endif
-        if (last && first == 0 && used) {
-#pragma unroll
-            for (int v = 0; v < VC; v++)
-                sum[v] = MEAN(sum[v]);
-            means[(unsigned long long)image * (KS / VC) + pair] = narrow(sum);
-        }
-        __syncthreads(); /* sums and ticket are free again */
-#endif
+#include "dwconv_means.cuh"
     }
 }

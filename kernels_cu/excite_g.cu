@@ -78,20 +78,7 @@ static __device__ __forceinline__ pack narrow(const float *v) {
     return make_uint4(narrow2(v), narrow2(v + 2), narrow2(v + 4), narrow2(v + 6));
 }
 #endif
-/* Within a few units in the last place of fp32. The reciprocal of what is beyond 2^126 may be
- * zero. */
-static __device__ __forceinline__ float sigmoid(float v) {
-    float e;
-#if PRECISION == 0
-    e = expf(-v);
-#else
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(v * -1.44269504f));
-#endif
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(1.0f + e));
-    return e;
-}
-#define SILU(v) ((v)*sigmoid(v))
-#define SIGMOID(v) sigmoid(v)
+#include "smooth.cuh"
 
 #define QUADS (CS / VC)
 #define OUTS ((KS2 / VC + SPLIT - 1) / SPLIT) /* times VC outputs of a group */
