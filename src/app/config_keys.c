@@ -100,8 +100,7 @@ const lap_key lap_keys[] = {
      "use."},
     {"run", "overlap", LAP_KEY_BOOL, FIELD(run.overlap), "yes",
      "In a pass, a kernel may be started while the one before it comes to its end, and itself "
-     "waits "
-     "for what that writes: CUDA on compute capability 9.0 and newer (programmatic dependent "
+     "waits for what that writes: CUDA on compute capability 9.0 and newer (programmatic dependent "
      "launch), for kernels that can. Layers are timed and verified without."},
     {"run", "tune_store", LAP_KEY_PATH, FIELD(run.tune_store), "",
      "File that `warmlap tune` writes and kernels = tuned reads; empty: warmlap/tune.txt in "
