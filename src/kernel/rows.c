@@ -253,11 +253,9 @@ uint64_t lap_row_ceil_div(uint64_t a, uint64_t b) {
 }
 
 bool lap_row_grid_linear(const lap_case *c, uint64_t items, uint32_t local, lap_grid *grid) {
-    const lap_device_info *device = c->device;
     /* Some CPU devices allow one work-item per group only. */
-    if (device->max_group_size && local > device->max_group_size) local = device->max_group_size;
-    if (device->max_group_dim[0] && local > device->max_group_dim[0])
-        local = device->max_group_dim[0];
+    uint64_t most = lap_row_group_most(c->device);
+    if (local > most) local = (uint32_t)most;
     uint64_t groups = lap_row_ceil_div(items, local);
     if (groups == 0 || groups > INT32_MAX || c->n == 0) return false;
     /* CUDA's limit for the second dimension; kernels stride over the rest. */

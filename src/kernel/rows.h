@@ -85,10 +85,11 @@ bool lap_row_grid_linear(const lap_case *c, uint64_t items, uint32_t local, lap_
 /* Floats in the vectors a CPU kernel is written with: 4, 8 or 16. */
 int lap_row_vector_width(const lap_device_info *device);
 
-/* Shared by the GPU rows (rows_gpu.c): whether rows for GPUs are meant for the device; whether it
- * takes groups of that size with that much local memory; whether its compilers give a thread so few
- * registers that tiles must be small. */
+/* Shared by the GPU rows (rows_gpu.c): whether rows for GPUs are meant for the device; the
+ * largest group that it takes; whether it takes groups of that size with that much local memory;
+ * whether its compilers give a thread so few registers that tiles must be small. */
 bool lap_row_is_gpu(const lap_device_info *device);
+uint64_t lap_row_group_most(const lap_device_info *device);
 bool lap_row_group_fits(const lap_device_info *device, uint64_t threads, uint64_t local_bytes);
 bool lap_row_small_registers(const lap_device_info *device);
 /* Is the kernel language CUDA's, which takes local memory as an argument of the launch? */

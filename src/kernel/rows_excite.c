@@ -188,6 +188,12 @@ static uint64_t tile_items(const lap_case *c, const int *v) {
            lap_row_ceil_div((uint64_t)op->out.w, (uint64_t)v[TQ]);
 }
 
+/* So many lines, or fewer where groups cannot be so large. */
+static int few_lines(const lap_case *c, int cx, int lines) {
+    uint64_t most = lap_row_group_most(c->device) / (uint64_t)cx;
+    return most >= (uint64_t)lines ? lines : most ? (int)most : 1;
+}
+
 /* Whole images where they are groups enough, else bands of them. */
 static void depthwise_defaults(const lap_case *c, lap_params *params) {
     static const int small_tiles[][2] = {{4, 1}, {2, 1}}; /* TQ, TP */
@@ -206,7 +212,7 @@ static void depthwise_defaults(const lap_case *c, lap_params *params) {
     const struct dw_kind *kind = kind_of(c);
     if (kind && kind->g.cx && tile_items(c, v) >= units * 512) {
         dw_tile t = fitted(op, kind->g, op->out.cs / DW_VECTOR);
-        *params = (lap_params){.value = {t.cx, t.lines, t.tq, t.extra, t.rows}};
+        *params = (lap_params){.value = {t.cx, few_lines(c, t.cx, t.lines), t.tq, t.extra, t.rows}};
         return;
     }
     v[LINES] = 1;
@@ -218,7 +224,7 @@ static void depthwise_defaults(const lap_case *c, lap_params *params) {
     }
     int threads = op->out.w >= 56 || v[TQ] == 7 ? 256 : 128;
     uint64_t lines = (uint64_t)(threads / v[CX]), all = depthwise_of(&trial).tiles;
-    v[LINES] = (int)(all < lines ? all : lines);
+    v[LINES] = few_lines(c, v[CX], (int)(all < lines ? all : lines));
     *params = trial.params;
 }
 
@@ -436,6 +442,9 @@ static void excite_defaults(const lap_case *c, lap_params *params) {
     trial.params = (lap_params){.value = {[GROUP] = 512, [LANES] = 8, [SPLIT] = split}};
     *params = (lap_params){.value = {[GROUP] = 256, [LANES] = 32, [SPLIT] = split}};
     if (c->op->out.c >= 16 && excite_valid(&trial)) *params = trial.params;
+    while (params->value[GROUP] > params->value[LANES] &&
+           (uint64_t)params->value[GROUP] > lap_row_group_most(c->device))
+        params->value[GROUP] /= 2;
 }
 
 static bool excite_accepts(const lap_case *c) {
@@ -506,7 +515,9 @@ static bool few_valid(const lap_case *c) {
 static void few_defaults(const lap_case *c, lap_params *params) {
     uint64_t pixels = c->n * (uint64_t)c->op->out.h * (uint64_t)c->op->out.w;
     bool little = pixels * (uint64_t)c->op->out.cs < units_of(c) * 16384;
-    *params = (lap_params){.value = {[FEW_TQ] = little ? 2 : 4, [FEW_GROUP] = 128}};
+    uint64_t most = lap_row_group_most(c->device);
+    *params = (lap_params){
+        .value = {[FEW_TQ] = little ? 2 : 4, [FEW_GROUP] = most < 128 ? (int)most : 128}};
 }
 
 static bool few_accepts(const lap_case *c) {

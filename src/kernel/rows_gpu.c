@@ -44,12 +44,17 @@ static igemm igemm_of(const lap_case *c) {
     return g;
 }
 
+uint64_t lap_row_group_most(const lap_device_info *device) {
+    uint64_t most = device->max_group_size ? device->max_group_size : UINT64_MAX;
+    uint64_t dim = device->max_group_dim[0] ? device->max_group_dim[0] : UINT64_MAX;
+    return most < dim ? most : dim;
+}
+
 bool lap_row_group_fits(const lap_device_info *device, uint64_t threads, uint64_t local_bytes) {
     uint64_t local = device->local_bytes ? device->local_bytes : LOCAL_UNKNOWN;
     if (local > LOCAL_MOST) local = LOCAL_MOST;
     if (local_bytes > local) return false;
-    if (device->max_group_size && threads > device->max_group_size) return false;
-    return !device->max_group_dim[0] || threads <= device->max_group_dim[0];
+    return threads <= lap_row_group_most(device);
 }
 
 /* The kernel's assumptions: warps of 8 x 4 threads tile a team, and every thread fetches the

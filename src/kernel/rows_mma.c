@@ -118,7 +118,7 @@ static bool mma_valid(const lap_case *c) {
     if (!tiles_valid(v, &g, c->precision == LAP_FP32X3)) return false;
     if (v[HALO] && (uint64_t)v[STAGES] > g.taps) return false;
     if (g.split > g.chunks || g.local_bytes > lap_row_local_limit(c)) return false;
-    if (c->device->max_group_size && g.threads > c->device->max_group_size) return false;
+    if (g.threads > lap_row_group_most(c->device)) return false;
     /* A tile twice as wide as the output does half its work for nothing. */
     return v[BN] <= 32 || v[BN] < 2 * c->op->out.cs;
 }

@@ -49,7 +49,7 @@ static bool stem_valid(const lap_case *c) {
     const int *v = c->params.value;
     if ((v[WM] != 32 && v[WM] != 64) || v[STAGES] < 2 || v[STAGES] > 8) return false;
     stem g = stem_of(c);
-    if (c->device->max_group_size && g.threads > c->device->max_group_size) return false;
+    if (g.threads > lap_row_group_most(c->device)) return false;
     return g.local_bytes <= lap_row_local_limit(c);
 }
 

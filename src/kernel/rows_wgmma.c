@@ -67,7 +67,7 @@ static bool wgmma_valid(const lap_case *c) {
      * that are ahead. */
     if (v[STAGES] < 3 || (v[HALO] && (uint64_t)v[STAGES] > g.taps)) return false;
     if (g.local_bytes > lap_row_local_limit(c)) return false;
-    if (c->device->max_group_size && g.threads > c->device->max_group_size) return false;
+    if (g.threads > lap_row_group_most(c->device)) return false;
     /* A tile twice as wide as the output does half its work for nothing. */
     return v[BN] < 2 * op->out.cs;
 }

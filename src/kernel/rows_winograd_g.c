@@ -60,7 +60,7 @@ static bool valid(const lap_case *c) {
     /* Patches wait in registers beside the sums. */
     int patches = v[BT] * v[BK] / (int)g.threads;
     if (v[TM] * v[TN] + 16 * (patches ? patches : 1) > 176) return false;
-    if (c->device->max_group_size && g.threads > c->device->max_group_size) return false;
+    if (g.threads > lap_row_group_most(c->device)) return false;
     if (c->device->max_group_dim[0] && g.threads > c->device->max_group_dim[0]) return false;
     /* A tile twice as wide as the output does half its work for nothing. */
     return v[BN] <= 32 || v[BN] < 2 * c->op->out.cs;

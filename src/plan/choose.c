@@ -19,7 +19,9 @@ static void shrink_groups(lap_grid *grid, uint32_t limit) {
     grid->groups[0] = (uint32_t)((items + grid->local[0] - 1) / grid->local[0]);
 }
 
-static lap_status build_stage(lap_plan *plan, plan_step *step, int index, lap_error *err) {
+/* *limit: the largest group that a built kernel runs with, where that is why it is refused. */
+static lap_status build_stage(lap_plan *plan, plan_step *step, int index, uint32_t *limit,
+                              lap_error *err) {
     const lap_stage *stage = &step->row->stages[index];
     lap_define defines[LAP_MAX_DEFINES];
     size_t count = lap_kernel_defines(step->row, &step->c, defines);
@@ -33,10 +35,12 @@ static lap_status build_stage(lap_plan *plan, plan_step *step, int index, lap_er
                         (unsigned long long)step->c.n);
     const lap_kernel_info *info = lap_kernel_get_info(kernel);
     if (step->row->naive) shrink_groups(grid, info->max_group_size);
-    if (product(grid->local) > info->max_group_size)
+    if (product(grid->local) > info->max_group_size) {
+        *limit = info->max_group_size;
         return LAP_FAIL(err, LAP_E_UNSUPPORTED,
                         "needs groups of %llu work-items, this device runs it with at most %u",
                         (unsigned long long)product(grid->local), info->max_group_size);
+    }
     lap_launch *launch = &step->launches[index].launch;
     *launch = (lap_launch){.kernel = kernel, .dynamic_local_bytes = grid->dynamic_local_bytes};
     memcpy(launch->groups, grid->groups, sizeof launch->groups);
@@ -44,12 +48,14 @@ static lap_status build_stage(lap_plan *plan, plan_step *step, int index, lap_er
     return step->row->chain ? plan_chain_test(plan, launch, err) : LAP_OK;
 }
 
-static lap_status build_row(lap_plan *plan, plan_step *step, lap_error *err) {
+static lap_status build_row(lap_plan *plan, plan_step *step, uint32_t *limit, lap_error *err) {
+    *limit = 0;
     if (lap_plan_interrupted(plan))
         return LAP_FAIL(err, LAP_E_INTERRUPTED, "interrupted before its kernels were built");
     for (int i = 0; i < step->row->stage_count; i++) {
         step->launches[i].kind = step->row->stages[i].kind;
-        if (step->row->stages[i].kind == LAP_STAGE_KERNEL) LAP_TRY(build_stage(plan, step, i, err));
+        if (step->row->stages[i].kind == LAP_STAGE_KERNEL)
+            LAP_TRY(build_stage(plan, step, i, limit, err));
     }
     return LAP_OK;
 }
@@ -57,6 +63,50 @@ static lap_status build_row(lap_plan *plan, plan_step *step, lap_error *err) {
 /* Worth trying the next row after? A lost device or an interrupt is not. */
 static bool can_fall_back(lap_status status) {
     return status == LAP_E_BUILD || status == LAP_E_UNSUPPORTED;
+}
+
+/* Default parameters for groups of at most limit work-items (0: as the device has them), and the
+ * batch that is run; false when there are none. */
+static bool set_defaults(const lap_plan *plan, plan_step *step, uint64_t chosen_for,
+                         uint32_t limit) {
+    const lap_device_info *device = step->c.device;
+    lap_device_info limited = *device;
+    if (limit) limited.max_group_size = limit;
+    step->c.device = &limited;
+    step->c.n = chosen_for;
+    bool fits = !limit || lap_kernel_can_run(step->row, &step->c, true);
+    if (fits) step->row->defaults(&step->c, &step->c.params);
+    if (limit) fits = fits && step->row->valid(&step->c);
+    step->c.device = device;
+    step->c.n = plan->options.batch;
+    return fits;
+}
+
+/* Builds the step's row. A kernel may need so many registers that it runs with smaller groups only
+ * than the device allows; then it is built again with the row's defaults for such groups. */
+static lap_status build_fitting(lap_plan *plan, plan_step *step, uint64_t chosen_for,
+                                lap_text *passed, lap_error *err) {
+    lap_error refused = {0};
+    uint32_t limit = 0;
+    while (step->chosen || set_defaults(plan, step, chosen_for, limit)) {
+        uint32_t before = limit;
+        lap_error now = {0};
+        lap_status status = build_row(plan, step, &limit, &now);
+        if (status == LAP_OK && before) {
+            char line[512];
+            lap_error_text(&refused, line, sizeof line);
+            lap_text_addf(passed, "%s%s: %s: smaller groups taken", passed->length ? "; " : "",
+                          step->row->id, line);
+        }
+        bool is_limit = status == LAP_E_UNSUPPORTED && limit && (!before || limit < before);
+        if (step->chosen || !is_limit) {
+            *err = now;
+            return status;
+        }
+        refused = now;
+    }
+    *err = refused;
+    return LAP_E_UNSUPPORTED;
 }
 
 /* Is the id one of the list's, which are separated by commas and blanks? */
@@ -136,10 +186,9 @@ lap_status plan_choose(lap_plan *plan, plan_step *step, lap_fusion fusion, lap_e
         if (!row) continue;
         step->row = row;
         step->chosen = i == 0;
-        if (i) row->defaults(&step->c, &step->c.params);
         step->c.n = plan->options.batch;
         lap_error detail = {0};
-        status = build_row(plan, step, &detail);
+        status = build_fitting(plan, step, chosen_for, &passed, &detail);
         if (status == LAP_OK) break;
         if (!can_fall_back(status)) {
             if (err) *err = detail;

@@ -314,6 +314,67 @@ static void test_group_limits(void **state) {
     check_limit(1024, DIMENSION);
 }
 
+static lap_plan *plan_of(const lap_net *of, lap_session **session, uint32_t device_limit,
+                         uint32_t kernel_limit) {
+    *session = begin();
+    lap_session_close(*session, NULL);
+    if (device_limit) fake.devices[0].max_group_size = device_limit;
+    fake.kernel_group_limit = kernel_limit;
+    *session = open_session();
+    lap_error err = {0};
+    lap_plan_options options = {.batch = 2};
+    lap_plan *plan;
+    MUST(lap_plan_new(*session, of, &options, NULL, NULL, &plan, &err));
+    return plan;
+}
+
+/* A limit that only the built kernels tell leads to the rows and parameters that the same limit of
+ * the device does: not to the next row, let alone to a naive one. */
+static void check_limit_of_kernels(const lap_net *of, uint32_t limit, const char *a_row) {
+    enum { MOST_STEPS = 128 };
+    const char *ids[MOST_STEPS];
+    lap_params params[MOST_STEPS];
+    lap_session *session;
+    lap_plan *plan = plan_of(of, &session, limit, 0);
+    int steps = lap_plan_step_count(plan);
+    assert_in_range(steps, 1, MOST_STEPS);
+    for (int i = 0; i < steps; i++) {
+        ids[i] = lap_plan_row(plan, i)->id;
+        params[i] = *lap_plan_params(plan, i);
+    }
+    lap_plan_free(plan);
+    lap_session_close(session, NULL);
+
+    plan = plan_of(of, &session, 0, limit);
+    assert_int_equal(lap_plan_step_count(plan), steps);
+    char told[64];
+    snprintf(told, sizeof told, "at most %u: smaller groups taken", limit);
+    int smaller = 0;
+    for (int i = 0; i < steps; i++) {
+        assert_false(lap_plan_row(plan, i)->naive);
+        assert_string_equal(lap_plan_row(plan, i)->id, ids[i]);
+        assert_memory_equal(lap_plan_params(plan, i), &params[i], sizeof params[i]);
+        const char *passed = lap_plan_fallback(plan, i);
+        smaller += strcmp(ids[i], a_row) == 0 && strstr(passed, told);
+    }
+    assert_true(smaller > 0);
+    lap_plan_free(plan);
+    close_session(session);
+}
+
+static void test_limit_of_kernels(void **state) {
+    (void)state;
+    lap_net *second;
+    lap_error err = {0};
+    MUST(lap_net_build("efficientnet_b0", 224, 224, &second, &err));
+    check_limit_of_kernels(net, 128, "conv_igemm");
+    check_limit_of_kernels(second, 256, "excite_g");
+    check_limit_of_kernels(second, 128, "excite_g");
+    check_limit_of_kernels(second, 64, "excite_g");
+    check_limit_of_kernels(net, 64, "conv_igemm");
+    lap_net_free(second);
+}
+
 static void test_batch_range(void **state) {
     (void)state;
     lap_session *session = begin();
@@ -357,6 +418,7 @@ int main(void) {
         cmocka_unit_test(test_exclude),
         cmocka_unit_test(test_chosen_for),
         cmocka_unit_test(test_group_limits),
+        cmocka_unit_test(test_limit_of_kernels),
         cmocka_unit_test(test_batch_range),
     };
     return cmocka_run_group_tests(tests, make_net, free_net);
