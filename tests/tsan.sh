@@ -13,7 +13,7 @@ if ! "$build/try" 2>/dev/null; then
   run=(setarch "$(uname -m)" -R)
   "${run[@]}" "$build/try" 2>/dev/null || { echo "skipped: ThreadSanitizer does not start here"; exit 77; }
 fi
-cmake -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DLAP_SANITIZE=thread -DLAP_WERROR=OFF \
+cmake -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" -DLAP_SANITIZE=thread -DLAP_WERROR=OFF \
   -DLAP_NESTED=ON -DLAP_CUDA=OFF -DLAP_CLBLAST=OFF >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 cmake --build "$build" -j "$(nproc)" --target warmlap test_measure_team test_app_concurrent test_measure_telemetry \
   nvml_standin >"$build.log" 2>&1 || { tail -50 "$build.log"; exit 1; }

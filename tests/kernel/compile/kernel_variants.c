@@ -1,6 +1,6 @@
-/* Prints the distinct builds of a kind of device, one a line: stem, a tab, options. For scripts
- * that compile them with tools of their own. Usage: kernel_variants DEVICE [MOST]: also up to MOST
- * builds of each row's tuning space. */
+/* Prints the builds of a kind of device that differ in more than the layer's sizes, one a line:
+ * stem, a tab, options. For scripts that compile them with tools of their own. Usage:
+ * kernel_variants DEVICE [MOST]: also up to MOST builds of each row's tuning space. */
 #include "variants.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
     bool ok = variants_defaults(gpu, &v);
     if (ok && argc > 2) ok = variants_space(gpu, strtoul(argv[2], NULL, 10), &v);
     for (size_t i = 0; i < v.count; i++)
-        if (lap_kernel_source(gpu->language, v.list[i].stem))
+        if (v.list[i].is_first_of_kind && lap_kernel_source(gpu->language, v.list[i].stem))
             printf("%s\t%s\n", v.list[i].stem, v.list[i].options);
     variants_free(&v);
     return ok ? 0 : 1;

@@ -89,6 +89,25 @@ static lap_device_info cpu_like(const lap_device_info *gpu) {
     return info;
 }
 
+static bool same_names(const variant *a, const variant *b) {
+    if (a->define_count != b->define_count) return false;
+    for (size_t i = 0; i < a->define_count; i++)
+        if (strcmp(a->defines[i].name, b->defines[i].name) != 0) return false;
+    return true;
+}
+
+static int64_t precision_of(const variant *v) {
+    for (size_t i = 0; i < v->define_count; i++)
+        if (strcmp(v->defines[i].name, "PRECISION") == 0) return v->defines[i].value;
+    return -1;
+}
+
+/* The same code but for the sizes of a layer. */
+static bool same_kind(const variant *a, const variant *b) {
+    return strcmp(a->stem, b->stem) == 0 && strcmp(a->params, b->params) == 0 &&
+           precision_of(a) == precision_of(b) && same_names(a, b);
+}
+
 static bool add(variants *out, const lap_kernel_row *row, const lap_case *c, bool is_default) {
     variant v = {.row = row, .is_default = is_default};
     v.define_count = lap_kernel_defines(row, c, v.defines);
@@ -102,9 +121,12 @@ static bool add(variants *out, const lap_kernel_row *row, const lap_case *c, boo
         v.stem = row->stages[s].stem;
         v.entry = row->stages[s].entry;
         bool known = false;
-        for (size_t i = 0; i < out->count && !known; i++)
+        v.is_first_of_kind = true;
+        for (size_t i = 0; i < out->count && !known; i++) {
             known = strcmp(out->list[i].stem, v.stem) == 0 &&
                     strcmp(out->list[i].options, v.options) == 0;
+            if (same_kind(&out->list[i], &v)) v.is_first_of_kind = false;
+        }
         if (known) continue;
         if (out->count == out->room) {
             size_t room = out->room ? 2 * out->room : 64;
@@ -154,7 +176,10 @@ static void add_tool(variants *out, const lap_tool *tool, int which, bool *ok) {
         out->room = room;
     }
     variant *v = &out->list[out->count++];
-    *v = (variant){.stem = tool->stem, .entry = tool->entries[0], .is_default = !tool->needs_mma};
+    *v = (variant){.stem = tool->stem,
+                   .entry = tool->entries[0],
+                   .is_default = !tool->needs_mma,
+                   .is_first_of_kind = true};
     size_t used = 0;
     for (; v->define_count < tool->variant_counts[which]; v->define_count++) {
         const lap_define *d = &tool->variants[which][v->define_count];

@@ -8,7 +8,10 @@
 typedef struct variant {
     const lap_kernel_row *row;
     const char *stem, *entry;
-    bool is_default;    /* some default parameters lead here; else only tuning does */
+    bool is_default; /* some default parameters lead here; else only tuning does */
+    /* None before it in the list has the same kernel, parameters, precision and names of defines:
+     * only the layer's sizes are others. */
+    bool is_first_of_kind;
     char params[160];   /* "BM=64 …" */
     char options[1024]; /* "-DC=64 …" */
     lap_define defines[LAP_MAX_DEFINES];

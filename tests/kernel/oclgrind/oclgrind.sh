@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs small_rows under Oclgrind and fails on anything that it reports.
-# Usage: oclgrind.sh SMALL_ROWS whole|split|half SCRATCH_DIR   (half: whole, with 16 bits). Exit status 77: Oclgrind is not installed.
+# Usage: oclgrind.sh SMALL_ROWS whole|split|half SCRATCH_DIR
+# half: whole, with elements of 16 bits, one shape a row: the paths are those of fp32.
+# Exit status 77: Oclgrind is not installed.
 set -euo pipefail
 program=$1 mode=$2 scratch=$3
 command -v oclgrind >/dev/null || { echo "skipped: oclgrind is not installed"; exit 77; }
@@ -10,7 +12,10 @@ rm -f "$log"
 checks=(--uninitialized)
 rows=$mode
 export LAP_TEST_PRECISIONS=fp32
-if [ "$mode" = half ]; then rows=whole LAP_TEST_PRECISIONS='fp16 bf16'; fi
+if [ "$mode" = half ]; then
+  rows=whole LAP_TEST_PRECISIONS='fp16 bf16'
+  export LAP_TEST_ONE_SHAPE=1
+fi
 [ "$mode" = split ] || checks+=(--data-races)
 # Without optimisation: the check for uninitialised values does not know LLVM's freeze instruction.
 status=0
