@@ -191,26 +191,8 @@
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 
-typedef uint u32;
-typedef ulong u64;
-/* 16 bytes to local memory without passing through registers; zeros if bytes is 0. */
-#define COPY16(to, from, bytes)                                                                    \
-    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),         \
-                     "r"(bytes)                                                                    \
-                     : "memory")
-#define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define COPY_WAIT(left) __asm__ volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
-#define WARP_BARRIER() __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory")
-#define LOAD_MATRICES(d, from)                                                                     \
-    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"            \
-                     : "=r"((d)[0]), "=r"((d)[1]), "=r"((d)[2]), "=r"((d)[3])                      \
-                     : "r"(from)                                                                   \
-                     : "memory")
-#define MMA(c, a, b0, b1)                                                                          \
-    __asm__ volatile("mma.sync.aligned." MMA_TYPE                                                  \
-                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
-                     : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                      \
-                     : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
+#include "ptx.clh"
+
 #if PRECISION == 1
 /* The same without a sum so far. */
 #define MMA_FIRST(c, a, b0, b1)                                                                    \
@@ -227,20 +209,6 @@ typedef ulong u64;
 #else
 #define COPY_A COPY16
 #endif
-/* Two neighbouring stored elements from two floats and back. */
-#if PRECISION == 1 || PRECISION == 3
-#define PACK2(word, low, high)                                                                     \
-    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
-#define UNPACK2(word, low, high)                                                                   \
-    __asm__("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"          \
-            : "=f"(low), "=f"(high)                                                                \
-            : "r"(word))
-#elif PRECISION == 4
-#define PACK2(word, low, high)                                                                     \
-    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
-#define UNPACK2(word, low, high) low = as_float((word) << 16), high = as_float((word)&0xffff0000u)
-#endif
-#define ROUND_TF32(v) __asm__("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
 
 #if SCALED
 /* Two stored elements times two factors, rounded to storage. */

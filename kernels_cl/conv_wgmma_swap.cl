@@ -110,54 +110,22 @@
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 
-#define HIDE "//@sm_90a "
+#include "ptx.clh"
+#include "wgmma.clh"
 
-typedef uint u32;
-typedef ulong u64;
-/* 16 bytes to local memory without passing through registers; zeros if bytes is 0. */
-#define COPY16(to, from, bytes)                                                                    \
-    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),         \
-                     "r"(bytes)                                                                    \
-                     : "memory")
-#define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define COPY_WAIT(left) __asm__ volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
-/* What this work-item has copied may be read by wgmma (behind a barrier). */
-#define SHOW_COPIES() __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory")
 #define TEAM_BARRIER(team) __asm__ volatile("bar.sync %0, 128;" ::"r"((team) + 1) : "memory")
-#define WGMMA_FENCE() __asm__ volatile(HIDE "wgmma.fence.sync.aligned;" ::: "memory")
-#define WGMMA_COMMIT() __asm__ volatile(HIDE "wgmma.commit_group.sync.aligned;" ::: "memory")
-#define WGMMA_WAIT(left)                                                                           \
-    __asm__ volatile(HIDE "wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory")
-/* Rows of 128 bytes, 8 of them a pattern of 1024, swizzled; the address comes in units of 16. */
-#define DESCRIPTOR (1ul << 62 | 64ul << 32 | 1ul << 16)
-#define SUM4(c) "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])
-#define SUM16(c, j) SUM4(c[j]), SUM4(c[(j) + 1]), SUM4(c[(j) + 2]), SUM4(c[(j) + 3])
-#define SUM64(c, j) SUM16(c, j), SUM16(c, (j) + 4), SUM16(c, (j) + 8), SUM16(c, (j) + 12)
 #if PIXELS == 128
 #define SUM_LIST(c) SUM64(c, 0)
 #define WGMMA_SHAPE "m64n128"
 #define OPERAND_NAMES "%64, %65"
 #define ONE_NAME "%66"
-#define SUM_NAMES                                                                                  \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                       \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "             \
-    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "             \
-    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SUM_NAMES SUM_NAMES_64
 #elif PIXELS == 256
 #define SUM_LIST(c) SUM64(c, 0), SUM64(c, 16)
 #define WGMMA_SHAPE "m64n256"
 #define OPERAND_NAMES "%128, %129"
 #define ONE_NAME "%130"
-#define SUM_NAMES                                                                                  \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                       \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "             \
-    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "             \
-    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "             \
-    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "             \
-    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
-    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
-    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "   \
-    "%127"
+#define SUM_NAMES SUM_NAMES_128
 #else
 #error "PIXELS must be 128 or 256"
 #endif
@@ -168,23 +136,7 @@ typedef ulong u64;
                           " {" SUM_NAMES "}, " OPERAND_NAMES ", add, 1, 1" WGMMA_ORDER ";}"        \
                      : SUM_LIST(c)                                                                 \
                      : "l"(a), "l"(b), "r"(1))
-/* Sums are read behind this only, which no compiler knows by itself. */
-#define SUMS_DONE(c) __asm__ volatile("" : SUM_LIST(c))
-/* Two neighbouring stored elements from two floats and back. */
-#if PRECISION == 3
-#define PACK2(word, low, high)                                                                     \
-    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
-#define UNPACK2(word, low, high)                                                                   \
-    __asm__("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"          \
-            : "=f"(low), "=f"(high)                                                                \
-            : "r"(word))
-#elif PRECISION == 4
-#define PACK2(word, low, high)                                                                     \
-    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
-#define UNPACK2(word, low, high) low = as_float((word) << 16), high = as_float((word)&0xffff0000u)
-#endif
 #define TURN(word) __asm__("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(word))
-#define ROUND_TF32(v) __asm__("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
 
 /* The same in all lanes of a warp, as the compiler then knows. */
 static inline u32 lane_first(u32 value) {

@@ -121,41 +121,12 @@
 #define CLAMP(i, from, size)                                                                       \
     ((i) + (from) < 0 ? -(from) : (i) + (from) >= (size) ? (size)-1 - (from) : (i))
 
-typedef uint u32;
-typedef ulong u64;
-/* 16 bytes to local memory without passing through registers; zeros if bytes is 0. */
-#define COPY16(to, from, bytes)                                                                    \
-    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),         \
-                     "r"(bytes)                                                                    \
-                     : "memory")
-#define COPY8(to, from, bytes)                                                                     \
-    __asm__ volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from),          \
-                     "r"(bytes)                                                                    \
-                     : "memory")
+#include "ptx.clh"
+
 #if ELEMENT == 4
 #define COPY_PIXEL COPY16
 #else
 #define COPY_PIXEL COPY8
-#endif
-#define COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" ::: "memory")
-#define COPY_WAIT(left) __asm__ volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
-#define LOAD_MATRICES(d, from)                                                                     \
-    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"            \
-                     : "=r"((d)[0]), "=r"((d)[1]), "=r"((d)[2]), "=r"((d)[3])                      \
-                     : "r"(from)                                                                   \
-                     : "memory")
-#define MMA(c, a, b0, b1)                                                                          \
-    __asm__ volatile("mma.sync.aligned." MMA_TYPE                                                  \
-                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
-                     : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                      \
-                     : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
-/* Two neighbouring stored elements from two floats. */
-#if PRECISION == 3
-#define PACK2(word, low, high)                                                                     \
-    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
-#elif PRECISION == 4
-#define PACK2(word, low, high)                                                                     \
-    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
 #endif
 /* The larger of each element of two words; NaN wins. */
 #if PRECISION == 2
@@ -177,8 +148,6 @@ typedef ulong u64;
 #else
 #define MAX(best, word) __asm__("max.NaN." MAX_TYPE " %0, %0, %1;" : "+r"(best) : "r"(word))
 #endif
-#define ROUND_TF32(v) __asm__("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
-#define ROUND_WORD_TF32(w) __asm__("cvt.rna.tf32.f32 %0, %1;" : "=r"(w) : "f"(as_float(w)))
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 stem_mma(__global const void *restrict in, __global const void *restrict weights,

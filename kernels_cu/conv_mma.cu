@@ -206,25 +206,8 @@ static __device__ __forceinline__ float sigmoid(float v) {
 #define FLAG_RELU 1
 #define FLAG_RESIDUAL 2
 
-typedef unsigned int u32;
-typedef unsigned long long u64;
-/* 16 bytes to shared memory without passing through registers; zeros if bytes is 0. */
-#define COPY16(to, from, bytes)                                                                    \
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)  \
-                 : "memory")
-#define COPY_COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
-#define COPY_WAIT(left) asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
-#define WARP_BARRIER() asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
-#define LOAD_MATRICES(d, from)                                                                     \
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"                \
-                 : "=r"((d)[0]), "=r"((d)[1]), "=r"((d)[2]), "=r"((d)[3])                          \
-                 : "r"(from)                                                                       \
-                 : "memory")
-#define MMA(c, a, b0, b1)                                                                          \
-    asm volatile("mma.sync.aligned." MMA_TYPE                                                      \
-                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                \
-                 : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                          \
-                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
+#include "ptx.cuh"
+
 #if PRECISION == 1
 /* The same without a sum so far. */
 #define MMA_FIRST(c, a, b0, b1)                                                                    \
@@ -240,21 +223,6 @@ typedef unsigned long long u64;
 #else
 #define COPY_A COPY16
 #endif
-/* Two neighbouring stored elements from two floats and back. */
-#if PRECISION == 1 || PRECISION == 3
-#define PACK2(word, low, high)                                                                     \
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
-#define UNPACK2(word, low, high)                                                                   \
-    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}"              \
-        : "=f"(low), "=f"(high)                                                                    \
-        : "r"(word))
-#elif PRECISION == 4
-#define PACK2(word, low, high)                                                                     \
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
-#define UNPACK2(word, low, high)                                                                   \
-    low = __uint_as_float((word) << 16), high = __uint_as_float((word)&0xffff0000u)
-#endif
-#define ROUND_TF32(v) asm("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
 
 #if SCALED
 /* Two stored elements times two factors, rounded to storage. */

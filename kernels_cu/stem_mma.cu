@@ -126,39 +126,12 @@
 #define CLAMP(i, from, size)                                                                       \
     ((i) + (from) < 0 ? -(from) : (i) + (from) >= (size) ? (size)-1 - (from) : (i))
 
-typedef unsigned int u32;
-typedef unsigned long long u64;
-/* 16 bytes to shared memory without passing through registers; zeros if bytes is 0. */
-#define COPY16(to, from, bytes)                                                                    \
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)  \
-                 : "memory")
-#define COPY8(to, from, bytes)                                                                     \
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(bytes)   \
-                 : "memory")
+#include "ptx.cuh"
+
 #if ELEMENT == 4
 #define COPY_PIXEL COPY16
 #else
 #define COPY_PIXEL COPY8
-#endif
-#define COPY_COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
-#define COPY_WAIT(left) asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")
-#define LOAD_MATRICES(d, from)                                                                     \
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"                \
-                 : "=r"((d)[0]), "=r"((d)[1]), "=r"((d)[2]), "=r"((d)[3])                          \
-                 : "r"(from)                                                                       \
-                 : "memory")
-#define MMA(c, a, b0, b1)                                                                          \
-    asm volatile("mma.sync.aligned." MMA_TYPE                                                      \
-                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                \
-                 : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                          \
-                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
-/* Two neighbouring stored elements from two floats. */
-#if PRECISION == 3
-#define PACK2(word, low, high)                                                                     \
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
-#elif PRECISION == 4
-#define PACK2(word, low, high)                                                                     \
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low))
 #endif
 /* The larger of each element of two words; NaN wins. */
 #if PRECISION == 2
@@ -180,8 +153,6 @@ typedef unsigned long long u64;
 #else
 #define MAX(best, word) asm("max.NaN." MAX_TYPE " %0, %0, %1;" : "+r"(best) : "r"(word))
 #endif
-#define ROUND_TF32(v) asm("{.reg .b32 t; cvt.rna.tf32.f32 t, %0; mov.b32 %0, t;}" : "+f"(v))
-#define ROUND_WORD_TF32(w) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(w) : "f"(__uint_as_float(w)))
 
 #include "overlap.cuh"
 
