@@ -107,7 +107,7 @@ static lap_status print_tables(const lap_config *config, const lap_report *repor
     if (status == LAP_OK) lap_text_add(&text, "\n");
     if (status == LAP_OK) status = lap_report_sets(report, style, &text, err);
     for (size_t i = 0; status == LAP_OK && i < report->row_count; i++)
-        status = lap_report_extras(&report->rows[i], style, &text, err);
+        status = lap_report_extras(report, &report->rows[i], style, &text, err);
     for (size_t i = 0; status == LAP_OK && config->output.layers && i < report->row_count; i++)
         status = lap_report_layers(&report->rows[i], style, &text, err);
     if (status == LAP_OK) fputs(lap_text_get(&text), stdout);

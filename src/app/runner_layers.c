@@ -86,17 +86,17 @@ static unsigned element_bytes(const lap_case_run *run) {
 /* Least bytes of a pair: what it reads and writes in all, without the tensor in between. */
 static uint64_t fused_bytes(const lap_case_run *run, int step) {
     const lap_op *op = lap_plan_op(run->plan, step), *partner = lap_plan_partner(run->plan, step);
-    uint64_t n = run->c->batch, between = 0;
+    uint64_t n = run->c->batch;
     /* The tensor in between was counted once as written and once as read; one that others read as
      * well is written all the same. */
     lap_fusion fusion = lap_plan_fusion(run->plan, step);
-    if (lap_fusion_partner_first(fusion))
-        between = lap_tensor_logical(&partner->out);
-    else
-        between = lap_tensor_logical(&op->out);
-    unsigned bytes = element_bytes(run), times = fusion == LAP_FUSE_POOL ? 1 : 2;
+    bool partner_first = lap_fusion_partner_first(fusion);
+    uint64_t written = lap_tensor_logical(partner_first ? &partner->out : &op->out);
+    uint64_t between = partner_first ? written : lap_op_reads(partner);
+    if (fusion != LAP_FUSE_POOL) between += written;
+    unsigned bytes = element_bytes(run);
     uint64_t all =
-        lap_op_bytes(op, n, bytes) + lap_op_bytes(partner, n, bytes) - times * bytes * n * between;
+        lap_op_bytes(op, n, bytes) + lap_op_bytes(partner, n, bytes) - bytes * n * between;
     const lap_op *means = lap_plan_means(run->plan, step);
     if (means && means != partner) all += bytes * n * lap_tensor_logical(&means->out);
     return all;

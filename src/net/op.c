@@ -82,11 +82,56 @@ uint64_t lap_op_fvcore(const lap_op *op) {
     return flops;
 }
 
+/* One direction of a window: how many of `size` inputs some output reads, and in *taps how many of
+ * the window's places meet an input at all: small images leave the outer ones in the border. */
+static uint64_t met_by_window(int size, int outputs, int window, int stride, int pad,
+                              uint64_t *taps) {
+    uint64_t inputs = 0;
+    *taps = 0;
+    for (int i = 0; i < size; i++) {
+        int last = (i + pad) / stride; /* the last output that begins no later */
+        if (last >= outputs) last = outputs - 1;
+        inputs += i + pad - last * stride < window;
+    }
+    for (int t = 0; t < window; t++) {
+        bool met = false;
+        for (int o = 0; o < outputs && !met; o++)
+            met = o * stride - pad + t >= 0 && o * stride - pad + t < size;
+        *taps += met;
+    }
+    return inputs;
+}
+
+static bool has_window(const lap_op *op) {
+    return op->kind == LAP_OP_CONV || op->kind == LAP_OP_DWCONV || op->kind == LAP_OP_MAXPOOL ||
+           op->kind == LAP_OP_AVGPOOL;
+}
+
+/* Elements of an image and weights that some output needs. */
+static void needs(const lap_op *op, uint64_t *image, uint64_t *weights) {
+    *image = lap_tensor_logical(&op->in);
+    *weights = lap_op_weight_count(op);
+    if (!has_window(op)) return;
+    uint64_t rows, columns, r, s;
+    rows = met_by_window(op->in.h, op->out.h, op->r, op->stride, op->pad, &r);
+    columns = met_by_window(op->in.w, op->out.w, op->s, op->stride, op->pad, &s);
+    *image = (uint64_t)op->in.c * rows * columns;
+    if (lap_op_has_weights(op)) *weights = (uint64_t)op->out.c * (uint64_t)lap_op_depth(op) * r * s;
+}
+
+uint64_t lap_op_reads(const lap_op *op) {
+    uint64_t image, weights;
+    needs(op, &image, &weights);
+    return image;
+}
+
 uint64_t lap_op_bytes(const lap_op *op, uint64_t n, unsigned elem_bytes) {
-    uint64_t image = lap_tensor_logical(&op->in) + lap_tensor_logical(&op->out);
+    uint64_t image, weights;
+    needs(op, &image, &weights);
+    image += lap_tensor_logical(&op->out);
     if (op->residual >= 0)
         image += op->kind == LAP_OP_SCALE ? (uint64_t)op->out.c : lap_tensor_logical(&op->out);
-    uint64_t bytes = (n * image + lap_op_weight_count(op)) * elem_bytes;
+    uint64_t bytes = (n * image + weights) * elem_bytes;
     if (lap_op_has_weights(op)) bytes += (uint64_t)op->out.c * 4;
     return bytes;
 }

@@ -104,8 +104,11 @@ int lap_op_depth(const lap_op *op); /* input channels of one output: 1 for DWCON
 /* fvcore's convention: one flop per multiply-add, 2 per batch-norm element, 1 per average-pool
  * input element; activations, addition and max-pool free. */
 uint64_t lap_op_fvcore(const lap_op *op);
-/* Least bytes moved for a batch n: input + residual + output once per image, weights + bias once.
- * Logical channels, elem_bytes per element (bias 4). */
+/* Elements of an image's input that some output needs: a 1x1 window with step 2 reads a quarter. */
+uint64_t lap_op_reads(const lap_op *op);
+/* Least bytes moved for a batch n: input + residual + output once per image, weights + bias once;
+ * of input and weights what some output needs (on a 1x1 image a 3x3 window has one tap). Logical
+ * channels, elem_bytes per element (bias 4). */
 uint64_t lap_op_bytes(const lap_op *op, uint64_t n, unsigned elem_bytes);
 
 uint64_t lap_net_macs(const lap_net *net);

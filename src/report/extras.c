@@ -61,7 +61,8 @@ void lap_report_ceilings(const lap_row *row, const lap_style *style, lap_text *o
     lap_text_add(&line, ", last-level cache ");
     add_si(&line, c->cache_bytes_per_s, "B/s");
     lap_text_add(&line, ". Kernels that need fewer multiplications than are counted (Winograd) can "
-                        "be above 100 %.");
+                        "be above 100 %, and so can layers that mostly read from the cache, whose "
+                        "ceiling is a copy's.");
     add_line(out, &line, style);
 }
 
@@ -146,11 +147,11 @@ static void add_streams(const lap_row *row, const char *who, const lap_style *st
     }
 }
 
-lap_status lap_report_extras(const lap_row *row, const lap_style *style, lap_text *out,
-                             lap_error *err) {
-    char who[96];
+lap_status lap_report_extras(const lap_report *report, const lap_row *row, const lap_style *style,
+                             lap_text *out, lap_error *err) {
+    char who[200];
     if (!style) style = &plain_style;
-    snprintf(who, sizeof who, "%.40s batch %" PRIu64, row->device.selector, row->batch);
+    lap_format_row(who, sizeof who, report->rows, report->row_count, row);
     if (row->concurrent.set > 0) return LAP_OK; /* what is here is of the device alone */
     add_where(row, who, style, out);
     add_batches(row, who, style, out);

@@ -188,6 +188,23 @@ void lap_cells_fill(const lap_row *row, bool utf8, lap_cells *out) {
     if (rate.has) lap_format_si(out->flops_per_s, sizeof out->flops_per_s, rate.value);
 }
 
+void lap_format_row(char *buffer, size_t size, const lap_row *rows, size_t count,
+                    const lap_row *row) {
+    bool networks = false, sizes = false, precisions = false;
+    char beside[32] = "", network[40] = "", image[40] = "", precision[24] = "";
+    for (size_t i = 0; i < count; i++) {
+        networks |= strcmp(rows[i].network, row->network) != 0;
+        sizes |= rows[i].height != row->height || rows[i].width != row->width;
+        precisions |= strcmp(rows[i].precision, row->precision) != 0;
+    }
+    if (row->concurrent.others) snprintf(beside, sizeof beside, " +%zu", row->concurrent.others);
+    if (networks) snprintf(network, sizeof network, " %.36s", row->network);
+    if (sizes) snprintf(image, sizeof image, " %dx%d", row->height, row->width);
+    if (precisions) snprintf(precision, sizeof precision, " %.20s", row->precision);
+    snprintf(buffer, size, "%.40s%s%s%s%s batch %llu", row->device.selector, beside, network, image,
+             precision, (unsigned long long)row->batch);
+}
+
 /* ---- a layer -------------------------------------------------------------------------------- */
 
 static void si_cell(char *buffer, size_t size, lap_optional value) {

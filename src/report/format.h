@@ -26,6 +26,11 @@ typedef struct lap_cells {
 
 void lap_cells_fill(const lap_row *row, bool utf8, lap_cells *out);
 
+/* A row's name among those of its report: "cuda:0 batch 1", and network, size and precision where
+ * the rows differ in them: "cuda:0 resnet18 224x224 fp16 batch 1". */
+void lap_format_row(char *buffer, size_t size, const lap_row *rows, size_t count,
+                    const lap_row *row);
+
 /* One layer as people read it; "-" for what is absent. */
 typedef struct lap_layer_cells {
     char macs[24], flops[24], bytes[24];   /* "116M" */

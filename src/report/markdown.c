@@ -37,10 +37,11 @@ static void add_remarks(lap_text *out, const lap_report *report) {
             bool reason = row->status != LAP_ROW_OK && k == 0;
             if (!any) lap_text_add(out, "\n");
             any = true;
+            char who[200];
+            lap_format_row(who, sizeof who, report->rows, report->row_count, row);
             lap_text_add(out, "- ");
-            lap_escape_markdown(out, row->device.selector);
-            if (row->concurrent.others > 0) lap_text_addf(out, " +%zu", row->concurrent.others);
-            lap_text_addf(out, ", batch %llu: ", (unsigned long long)row->batch);
+            lap_escape_markdown(out, who);
+            lap_text_add(out, ": ");
             if (reason) lap_text_addf(out, "%s: ", lap_row_status_name(row->status));
             lap_escape_markdown(out, reason ? lap_row_reason(row) : row->notes[note]);
             lap_text_add(out, "\n");

@@ -125,21 +125,18 @@ static void add_remarks(const lap_report *report, const lap_style *style, lap_te
     bool any = false;
     for (size_t i = 0; i < report->row_count; i++) {
         const lap_row *row = &report->rows[i];
-        char first[128], who[48];
-        snprintf(who, sizeof who, "%.40s", row->device.selector);
-        if (row->concurrent.others > 0)
-            snprintf(who, sizeof who, "%.24s +%zu", row->device.selector, row->concurrent.others);
+        char first[240], who[200];
+        lap_format_row(who, sizeof who, report->rows, report->row_count, row);
         if (!any && (row->status != LAP_ROW_OK || row->note_count > 0)) {
             lap_text_add(out, "\n");
             any = true;
         }
         if (row->status != LAP_ROW_OK) {
-            snprintf(first, sizeof first, "%s batch %llu %s: ", who, (unsigned long long)row->batch,
-                     lap_row_status_name(row->status));
+            snprintf(first, sizeof first, "%s %s: ", who, lap_row_status_name(row->status));
             add_wrapped(out, first, lap_row_reason(row), 4, style);
         }
         for (size_t k = 0; k < row->note_count; k++) {
-            snprintf(first, sizeof first, "%s batch %llu: ", who, (unsigned long long)row->batch);
+            snprintf(first, sizeof first, "%s: ", who);
             add_wrapped(out, first, row->notes[k], 4, style);
         }
     }

@@ -19,10 +19,11 @@ lap_status lap_report_layers(const lap_row *row, const lap_style *style, lap_tex
 /* Beneath a layer table: the sum of the layers against the whole, and the ceilings that the shares
  * are of. */
 void lap_report_ceilings(const lap_row *row, const lap_style *style, lap_text *out);
-/* Where the time goes: copies, submission, compute; the knee of the batch search, the pipeline and
- * the queues at once. Nothing for a row that has none of it. style as above. */
-lap_status lap_report_extras(const lap_row *row, const lap_style *style, lap_text *out,
-                             lap_error *err);
+/* Where the time of one of the report's rows goes: copies, submission, compute; the knee of the
+ * batch search, the pipeline and the queues at once. Nothing for a row that has none of it. style
+ * as above. */
+lap_status lap_report_extras(const lap_report *report, const lap_row *row, const lap_style *style,
+                             lap_text *out, lap_error *err);
 
 /* "NVIDIA H200 through CUDA runs ResNet-18 (224x224, fp32, batch 1) in 0.250 ms ± 0.002 (4000
  * images/s), verified to 2.1e-07; throughput 12,000 images/s at batch 256." For a row that is not

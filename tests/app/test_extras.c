@@ -147,7 +147,9 @@ static void texts(void **state) {
     fake.real_time = true;
     json_decref(row_with(settings, 3, &row));
     lap_text text = {0};
-    assert_int_equal(lap_report_extras(&row, NULL, &text, NULL), LAP_OK);
+    assert_int_equal(
+        lap_report_extras(&(lap_report){.rows = &row, .row_count = 1}, &row, NULL, &text, NULL),
+        LAP_OK);
     assert_int_equal(lap_report_layers(&row, NULL, &text, NULL), LAP_OK);
     const char *const wanted[] = {"where the time goes: upload",
                                   "pinned",

@@ -21,7 +21,7 @@ static char *shown(renderer render, lap_row *row) {
 static lap_status tables(const lap_report *report, lap_text *out, lap_error *err) {
     lap_style style = {.width = 100};
     LAP_TRY(lap_report_table(report, &style, out, err));
-    LAP_TRY(lap_report_extras(&report->rows[0], &style, out, err));
+    LAP_TRY(lap_report_extras(report, &report->rows[0], &style, out, err));
     return lap_report_layers(&report->rows[0], &style, out, err);
 }
 

@@ -128,6 +128,30 @@ static void shapes_at_224(void **state) {
     lap_net_free(net);
 }
 
+/* What no output needs is not among the least bytes: pixels that a step leaps over, and taps of a
+ * window that lie in the border for every output. */
+static void bytes_that_are_needed(void **state) {
+    (void)state;
+    lap_net *net = build(224, 224);
+    const lap_op *down = find(net, "layer2.0.downsample.0"), *stem = find(net, "conv1");
+    assert_int_equal(lap_op_reads(down), 28 * 28 * 64); /* of 56 x 56 */
+    assert_int_equal(lap_op_bytes(down, 3, 4),
+                     (3 * (28 * 28 * 64 + 28 * 28 * 128) + 64 * 128 + 128) * 4);
+    assert_int_equal(lap_op_reads(stem), 224 * 224 * 3);
+    lap_net_free(net);
+    net = build(32, 32); /* the last layers' images are 1 x 1 */
+    const lap_op *conv = find(net, "layer4.1.conv1"), *first = find(net, "layer4.0.conv1");
+    assert_int_equal(lap_op_weight_count(conv), 512 * 512 * 9);
+    assert_int_equal(lap_op_bytes(conv, 2, 4), (2 * 1024 + 512 * 512 + 512) * 4);
+    /* 2 x 2 to 1 x 1 with step 2 and border 1: four of nine taps. */
+    assert_int_equal(lap_op_bytes(first, 1, 4), (4 * 256 + 512 + 512 * 256 * 4 + 512) * 4);
+    lap_net_free(net);
+    net = build(35, 67); /* odd sizes: every pixel is read where windows overlap */
+    const lap_op *pool = find(net, "maxpool");
+    assert_int_equal(lap_op_reads(pool), lap_tensor_logical(&pool->in));
+    lap_net_free(net);
+}
+
 static void work_and_bytes_of_one_op(void **state) {
     (void)state;
     lap_net *net = build(224, 224);
@@ -202,6 +226,7 @@ int main(void) {
         cmocka_unit_test(every_op_of_an_odd_size),
         cmocka_unit_test(shapes_at_224),
         cmocka_unit_test(work_and_bytes_of_one_op),
+        cmocka_unit_test(bytes_that_are_needed),
         cmocka_unit_test(large_images_count_in_64_bits),
         cmocka_unit_test(refusals),
         cmocka_unit_test(names),

@@ -76,7 +76,8 @@ static void nothing_becomes_markup(void **state) {
         assert_int_equal(tick[-1], '\\');
     assert_non_null(strstr(p, "no &lt;fp64&gt; \\| on \\`this\\`"));
     assert_non_null(strstr(p, "net\\|\\`work\\` &lt;i&gt;"));
-    assert_non_null(strstr(p, "cuda:0, batch 64: failed: layer1.0.conv1: refused, \"quoted\""));
+    assert_non_null(
+        strstr(p, "cuda:0 resnet18 224x224 batch 64: failed: layer1.0.conv1: refused, \"quoted\""));
     /* the reasons' newlines are gone: every line after the table is a list item or a sentence */
     assert_null(strstr(p, "\na second line"));
     assert_null(strstr(p, "\nline \"two\""));

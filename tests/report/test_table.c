@@ -154,16 +154,41 @@ static void colours_only_on_request(void **state) {
     sample_rows_free(s);
 }
 
+/* What rows differ in is in their names, and nothing that all have in common. */
+static void names_tell_rows_apart(void **state) {
+    (void)state;
+    lap_row rows[2] = {{.network = "resnet18", .precision = "fp32", .height = 224, .width = 224}};
+    char name[200];
+    snprintf(rows[0].device.selector, sizeof rows[0].device.selector, "cuda:0");
+    rows[0].batch = 8;
+    rows[1] = rows[0];
+    lap_format_row(name, sizeof name, rows, 2, &rows[0]);
+    assert_string_equal(name, "cuda:0 batch 8");
+    snprintf(rows[1].precision, sizeof rows[1].precision, "fp16");
+    rows[1].concurrent.others = 1;
+    lap_format_row(name, sizeof name, rows, 2, &rows[1]);
+    assert_string_equal(name, "cuda:0 +1 fp16 batch 8");
+    rows[1].width = 256;
+    lap_format_row(name, sizeof name, rows, 2, &rows[0]);
+    assert_string_equal(name, "cuda:0 224x224 fp32 batch 8");
+    snprintf(rows[1].network, sizeof rows[1].network, "resnet50");
+    lap_format_row(name, sizeof name, rows, 2, &rows[1]);
+    assert_string_equal(name, "cuda:0 +1 resnet50 224x256 fp16 batch 8");
+}
+
 static void reasons_stand_beneath(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
     lap_text text = {0};
     const char *p = render(&s->report, NULL, &text);
-    const char *reason = strstr(p, "\ncuda:0 batch 64 failed: layer1.0.conv1: refused");
+    const char *reason =
+        strstr(p, "\ncuda:0 resnet18 224x224 batch 64 failed: layer1.0.conv1: refused");
     assert_non_null(reason);
     assert_non_null(strstr(reason, "701"));
-    assert_non_null(strstr(p, "\nopencl:2:0 batch 1 unsupported: no <fp64> | on `this`"));
-    assert_non_null(strstr(p, "\nopencl:1:0 batch 1: no standard deviation: n = 1"));
+    assert_non_null(
+        strstr(p, "\nopencl:2:0 resnet18 224x224 batch 1 unsupported: no <fp64> | on `this`"));
+    assert_non_null(
+        strstr(p, "\nopencl:1:0 resnet18 224x224 batch 1: no standard deviation: n = 1"));
     lap_text_free(&text);
     sample_rows_free(s);
 }
@@ -290,6 +315,7 @@ int main(void) {
         cmocka_unit_test(ascii_stays_ascii),
         cmocka_unit_test(colours_only_on_request),
         cmocka_unit_test(reasons_stand_beneath),
+        cmocka_unit_test(names_tell_rows_apart),
         cmocka_unit_test(zero_times_are_not_divided_by),
         cmocka_unit_test(sentences),
         cmocka_unit_test(one_sentence_a_route),
