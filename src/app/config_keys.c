@@ -51,7 +51,8 @@ const lap_key lap_keys[] = {
     {"run", "modes", LAP_KEY_CHOICES, FIELD(run.modes), "latency, throughput",
      "What is measured, in this order.", .choices = modes},
     {"run", "seed", LAP_KEY_COUNT, FIELD(run.seed), "1",
-     "Seed of the data that verification makes up. Weights and input have seeds of their own.",
+     "Seed of the order in which rows are timed, and of what tuning tries where it does not try "
+     "all. Weights and input have seeds of their own.",
      .least = 0, .most = UINT64_MAX},
     {"run", "kernels", LAP_KEY_CHOICE, FIELD(run.kernels), "default",
      "default: the fastest kernel that accepts each layer, or a pair of layers. unfused: a kernel "
@@ -194,7 +195,8 @@ const lap_key lap_keys[] = {
      .real_least = 0.001, .real_most = 86400},
     {"throughput", "latency_limit_ms", LAP_KEY_REAL, FIELD(throughput.latency_limit_ms), "0",
      "Only batches that take no longer than this are measured at the end; the search goes no "
-     "further than the first one that does. 0: no limit.",
+     "further than the first one that does, and where that is the first of all, there is no "
+     "throughput. 0: no limit.",
      .real_least = 0, .real_most = 100000},
     {"throughput", "search_cost", LAP_KEY_REAL, FIELD(throughput.search_cost), "2",
      "The search tries no further batch once its timed runs took so many times as long as the "

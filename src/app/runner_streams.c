@@ -99,6 +99,10 @@ lap_status run_pipeline(lap_case_run *run, lap_error *err) {
     lap_meter_step(run->runner->meter, "%s: pipeline", run->label);
     plan_set set = {.run = run, .batch = run->row->throughput.batch, .count = 2};
     lap_error detail = {0};
+    if (set.batch == 0) { /* none within the latency limit */
+        lap_row_note(run->row, "no pipeline: it is measured at the throughput's batch");
+        return LAP_OK;
+    }
     lap_status status = pipeline_set(&set, &detail);
     set_close(&set);
     if (status == LAP_E_OOM || status == LAP_E_LAUNCH) run_drop_session(run);

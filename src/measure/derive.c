@@ -103,7 +103,7 @@ static void note_disagreement(lap_row *row) {
         lap_row_note(
             row,
             "throughput: the search saw %.3g images/s at batch %llu, the measurement %.3g: "
-            "the machine was busy with something else",
+            "they should agree; was the machine busy with something else?",
             p->images_per_s.value, (unsigned long long)p->batch, t->images_per_s.value);
     }
 }
@@ -114,18 +114,32 @@ static void note_others(lap_row *row) {
         lap_row_note(row, "concurrent with %zu other%s", c->others, c->others == 1 ? "" : "s");
 }
 
+/* NULL where no batch is over the limit. */
+static const lap_curve_point *quickest_over_limit(const lap_throughput *t) {
+    const lap_curve_point *quickest = NULL;
+    for (size_t i = 0; i < t->curve_count; i++) {
+        const lap_curve_point *p = &t->curve[i];
+        if (!p->over_limit || !p->batch_s.has) continue;
+        if (!quickest || p->batch_s.value < quickest->batch_s.value) quickest = p;
+    }
+    return quickest;
+}
+
 static void note_throughput(lap_row *row) {
     const lap_throughput *t = &row->throughput;
     if (!t->has) return;
-    if (t->best_batch == 0) lap_row_note(row, "batch search: no batch size worked (%s)", t->ended);
+    const lap_curve_point *quickest = quickest_over_limit(t);
+    if (t->best_batch == 0 && quickest)
+        lap_row_note(row,
+                     "no throughput: no batch is within latency_limit_ms = %g; batch %llu takes "
+                     "%.4g ms",
+                     t->latency_limit_s.value * 1e3, (unsigned long long)quickest->batch,
+                     quickest->batch_s.value * 1e3);
+    else if (t->best_batch == 0)
+        lap_row_note(row, "batch search: no batch size worked (%s)", t->ended);
     if (t->batches > 0 && t->batches < t->batches_planned)
         lap_row_note(row, "throughput: max_seconds left time for %llu of %llu batches",
                      (unsigned long long)t->batches, (unsigned long long)t->batches_planned);
-    const lap_optional limit = t->latency_limit_s;
-    for (size_t i = 0; i < t->curve_count && limit.has; i++)
-        if (t->curve[i].batch == t->best_batch && t->curve[i].over_limit)
-            lap_row_note(row, "throughput: no batch is within latency_limit_ms = %g",
-                         limit.value * 1e3);
     if (t->batch != t->best_batch && t->batch != 0)
         lap_row_note(row, "throughput: batch %llu was best in the search, but did not fit again",
                      (unsigned long long)t->best_batch);

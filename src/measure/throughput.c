@@ -106,19 +106,21 @@ static verdict verdict_of_last(const search_state *s, lap_status status) {
     return verdict_of(status);
 }
 
-/* The point with the most images per second within the latency limit; where none is within, the one
- * that takes least. NULL if none has a rate. */
+/* The point with the most images per second within the latency limit; NULL if there is none. */
 static lap_curve_point *best_point(lap_throughput *t) {
     lap_curve_point *best = NULL;
     for (size_t i = 0; i < t->curve_count; i++) {
         lap_curve_point *p = &t->curve[i];
-        if (p->status != LAP_OK || !p->images_per_s.has) continue;
-        bool better = !best || (p->over_limit != best->over_limit ? best->over_limit
-                                : p->over_limit ? p->batch_s.value < best->batch_s.value
-                                                : p->images_per_s.value > best->images_per_s.value);
-        if (better) best = p;
+        if (p->status != LAP_OK || !p->images_per_s.has || p->over_limit) continue;
+        if (!best || p->images_per_s.value > best->images_per_s.value) best = p;
     }
     return best;
+}
+
+static bool any_over_limit(const lap_throughput *t) {
+    for (size_t i = 0; i < t->curve_count; i++)
+        if (t->curve[i].status == LAP_OK && t->curve[i].over_limit) return true;
+    return false;
 }
 
 /* How long the final measurement will take at a point. */
@@ -243,8 +245,8 @@ static void read_curve(const lap_throughput_options *o, lap_throughput *out) {
             continue;
         }
         if (p->batch > out->largest_batch) out->largest_batch = p->batch;
-        bool near = best && p->over_limit == best->over_limit &&
-                    p->images_per_s.value >= LAP_KNEE * best->images_per_s.value;
+        bool near =
+            best && !p->over_limit && p->images_per_s.value >= LAP_KNEE * best->images_per_s.value;
         if (near && (!out->knee_batch || p->batch < out->knee_batch)) out->knee_batch = p->batch;
     }
     out->largest_known = out->largest_batch > 0 && (smallest_bad == out->largest_batch + 1 ||
@@ -269,7 +271,7 @@ lap_status lap_throughput_search(const lap_throughput_options *options, lap_thro
     const lap_curve_point *best = best_point(out);
     read_curve(options, out);
     if (status == LAP_E_INTERRUPTED) snprintf(out->ended, sizeof out->ended, "interrupted");
-    if (status == LAP_OK && !best) {
+    if (status == LAP_OK && !best && !any_over_limit(out)) {
         if (err) *err = s.first_error;
         return s.first_failure != LAP_OK
                    ? s.first_failure
@@ -318,5 +320,6 @@ lap_status lap_throughput_measure(const lap_throughput_options *options, lap_thr
             snprintf(point->reason, sizeof point->reason, "%s", lap_status_name(status));
     }
     if (status != LAP_E_ARG) return status;
+    if (any_over_limit(out)) return LAP_OK; /* the search's answer: there is nothing to measure */
     return LAP_FAIL(err, LAP_E_ARG, "throughput: no batch size of the search worked");
 }

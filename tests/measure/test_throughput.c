@@ -399,11 +399,15 @@ static void latency_limit(void **state) {
     assert_int_equal(t.best_batch, 32);
     assert_non_null(strstr(t.ended, "is within latency_limit_ms"));
     lap_throughput_free(&t);
-    o = options_of(&d, LAP_SEARCH_DOUBLING, 4096); /* none within: the quickest, and that is seen */
+    o = options_of(&d, LAP_SEARCH_DOUBLING, 4096); /* none within: nothing is measured */
     o.latency_limit_s = 0.001;
     assert_int_equal(lap_throughput_search(&o, &t, NULL), LAP_OK);
-    assert_int_equal(t.best_batch, 1);
+    assert_int_equal(t.best_batch, 0);
+    assert_int_equal(t.knee_batch, 0);
     assert_true(t.curve[0].over_limit);
+    assert_int_equal(lap_throughput_measure(&o, &t, NULL), LAP_OK);
+    assert_int_equal(t.batch, 0);
+    assert_false(t.images_per_s.has);
     lap_throughput_free(&t);
 }
 
