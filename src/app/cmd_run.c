@@ -184,6 +184,15 @@ int lap_app_print_config(const lap_config *config) {
     return LAP_EXIT_OK;
 }
 
+/* A command that would do nothing of what it is for is a mistake. */
+static lap_status check_purpose(lap_command which, const lap_config *config, lap_error *err) {
+    if (which != LAP_COMMAND_VERIFY || config->verify.mode != LAP_VERIFY_OFF) return LAP_OK;
+    return LAP_FAIL(err, LAP_E_ARG,
+                    "warmlap verify with [verify] mode = off (%s) would verify nothing; expected "
+                    "full or quick",
+                    lap_config_origin(config, "verify", "mode"));
+}
+
 static int command(lap_command which, int argc, char **argv) {
     lap_error err = {0};
     lap_options options;
@@ -203,7 +212,8 @@ static int command(lap_command which, int argc, char **argv) {
     case LAP_ACTION_RUN: {
         lap_job j = {.command = which, .options = &options, .config = options.config};
         /* A row that failed says so itself; what is complained about here is everything else. */
-        if (carry_out(&j, &status, &err) != LAP_OK) {
+        if (check_purpose(which, options.config, &err) != LAP_OK ||
+            carry_out(&j, &status, &err) != LAP_OK) {
             int failure = lap_app_complain(&err);
             if (status == LAP_EXIT_OK) status = failure;
         }

@@ -138,6 +138,9 @@ value a.json rows.0.throughput.curve.# 2
 value a.json config.network.height 32
 [ "$(wc -l < a.csv)" = 2 ] || fail "a.csv: not a header and a row"
 # Nothing but the document on standard output, whatever the command and the form.
+expect 2 "$warmlap" verify $quick --set verify:mode=off
+grep -q 'mode = off (--set) would verify nothing; expected full or quick' err ||
+  fail "verify with mode = off: not refused"
 expect 0 "$warmlap" verify $quick --json -
 "$check" out --keys || fail "verify --json -: standard output is not one JSON document"
 expect 0 "$warmlap" spans --device opencl:0:0 --size 16x16x16 --repeats 3 --json -
