@@ -298,8 +298,7 @@ static lap_status gather(reading *r, lap_history *history, const lap_query *quer
         r->grid = lap_history_trend_grid();
         LAP_TRY(lap_history_rows(history, query, take_row, r, err));
         lap_trends_finish(&r->trends, r->o->metric, r->o->margin);
-        for (size_t i = 0; i < r->trends.count; i++)
-            lap_history_trend_add(r->grid, r->o->metric, &r->trends.trends[i], r->style.utf8);
+        lap_history_trends_add(r->grid, r->o->metric, &r->trends, r->style.utf8);
         return LAP_OK;
     default:
         return lap_history_papers(history, query, take_paper, r, err);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { SHORT_ID = 8, SPARK = 24 };
 
@@ -127,15 +128,24 @@ void lap_history_show_add(lap_grid *g, const lap_history_row *r, bool utf8) {
 /* ---- trend ---------------------------------------------------------------------------------- */
 
 lap_grid *lap_history_trend_grid(void) {
-    static const lap_grid_column columns[] = {
-        {"device", {"Device", false, 10, 0}},  {"backend", {"API", false, 0, 0}},
-        {"network", {"Network", false, 8, 3}}, {"size", {"Size", false, 0, 4}},
-        {"precision", {"Prec", false, 0, 0}},  {"batch", {"Batch", true, 0, 0}},
-        {"runs", {"Runs", true, 0, 0}},        {"first", {"First", true, 0, 1}},
-        {"best", {"Best", true, 0, 2}},        {"latest", {"Latest", true, 0, 0}},
-        {"change", {"Change", true, 0, 0}},    {"verdict", {"Verdict", false, 0, 0}},
-        {"latest_run", {"Run", false, 0, 6}},  {"latest_started", {"Started", false, 0, 7}},
-        {"course", {"Course", false, 0, 1}},   {"host", {"Host", false, 8, 8}}};
+    static const lap_grid_column columns[] = {{"device", {"Device", false, 10, 0}},
+                                              {"route", {"Route", false, 6, 0}},
+                                              {"backend", {"API", false, 0, 5}},
+                                              {"network", {"Network", false, 8, 3}},
+                                              {"size", {"Size", false, 0, 4}},
+                                              {"precision", {"Prec", false, 0, 0}},
+                                              {"batch", {"Batch", true, 0, 0}},
+                                              {"runs", {"Runs", true, 0, 0}},
+                                              {"first", {"First", true, 0, 1}},
+                                              {"best", {"Best", true, 0, 2}},
+                                              {"latest", {"Latest", true, 0, 0}},
+                                              {"change", {"Change", true, 0, 0}},
+                                              {"verdict", {"Verdict", false, 0, 0}},
+                                              {"latest_run", {"Run", false, 0, 6}},
+                                              {"latest_started", {"Started", false, 0, 7}},
+                                              {"course", {"Course", false, 0, 1}},
+                                              {"host", {"Host", false, 8, 8}},
+                                              {"remark", {"Remark", false, 22, 0}}};
     return lap_grid_new(columns, sizeof columns / sizeof *columns);
 }
 
@@ -170,12 +180,62 @@ static void add_value(lap_grid *g, lap_metric metric, double value) {
     lap_grid_real(g, lap_some(value), shown);
 }
 
-void lap_history_trend_add(lap_grid *g, lap_metric metric, const lap_trend *t, bool utf8) {
+/* What tells a case from others of the table that look the same. */
+typedef struct variety {
+    bool weights, platform, device;
+} variety;
+
+static variety variety_of(const lap_trends *all, const lap_trend *t) {
+    variety v = {false, false, false};
+    for (size_t i = 0; i < all->count; i++) {
+        const lap_trend *other = &all->trends[i];
+        v.weights = v.weights || strcmp(t->weights, other->weights) != 0;
+        if (strcmp(t->device, other->device) != 0 || strcmp(t->backend, other->backend) != 0)
+            continue;
+        v.platform = v.platform || strcmp(t->platform, other->platform) != 0;
+        v.device = v.device ||
+                   (strcmp(t->selector, other->selector) == 0 &&
+                    (strcasecmp(t->uuid, other->uuid) != 0 || strcasecmp(t->pci, other->pci) != 0 ||
+                     strcmp(t->machine, other->machine) != 0));
+    }
+    return v;
+}
+
+static void remark(lap_text *out, const char *before, const char *text) {
+    if (*text) lap_text_addf(out, "%s%s%s", out->length ? "; " : "", before, text);
+}
+
+/* What makes the case another one than a device alone, verified and timed as usual. */
+static void remarks_of(const lap_trend *t, const variety *v, lap_text *out) {
+    char text[64] = "";
+    if (t->others > 0 && *t->beside)
+        remark(out, "one of ", t->beside);
+    else if (t->others > 0)
+        snprintf(text, sizeof text, "beside %llu other%s", (unsigned long long)t->others,
+                 t->others == 1 ? "" : "s");
+    remark(out, "", text);
+    if (t->proof == LAP_PROOF_NONE) remark(out, "", "not verified");
+    if (strcmp(t->cache, "cold") == 0) remark(out, "", "cold cache");
+    if (strcmp(t->clock, "wall") == 0) remark(out, "", "wall clock");
+    if (v->weights) remark(out, "weights ", *t->weights ? t->weights : "not known");
+    if (v->platform) remark(out, "platform ", t->platform);
+    if (v->device) remark(out, "UUID ", t->uuid);
+    if (v->device && !*t->uuid) remark(out, "PCI ", t->pci);
+    if (v->device) remark(out, "on ", t->machine);
+    if (t->repeats > 0) {
+        snprintf(text, sizeof text, "%zu", t->repeats);
+        remark(out, "rows of the same runs left out: ", text);
+    }
+}
+
+static void add_trend(lap_grid *g, lap_metric metric, const lap_trend *t, const char *remarks,
+                      bool utf8) {
     const lap_trend_point *latest = &t->points[t->count - 1];
     lap_grid_row(g, t->judgement == LAP_JUDGED_SLOWER   ? LAP_TONE_BAD
                     : t->judgement == LAP_JUDGED_FASTER ? LAP_TONE_GOOD
                                                         : LAP_TONE_PLAIN);
     lap_grid_text(g, t->device, NULL);
+    lap_grid_text(g, t->selector, NULL);
     lap_grid_text(g, t->backend, NULL);
     lap_grid_text(g, t->network, NULL);
     add_size(g, t->height, t->width);
@@ -194,4 +254,20 @@ void lap_history_trend_add(lap_grid *g, lap_metric metric, const lap_trend *t, b
     lap_grid_text(g, latest->started, NULL);
     add_course(g, t, utf8);
     lap_grid_text(g, t->host, NULL);
+    lap_grid_text(g, *remarks ? remarks : NULL, NULL);
+}
+
+enum { TREND_REMARK = 17 };
+
+void lap_history_trends_add(lap_grid *g, lap_metric metric, const lap_trends *all, bool utf8) {
+    bool any = false;
+    for (size_t i = 0; i < all->count; i++) {
+        variety v = variety_of(all, &all->trends[i]);
+        lap_text remarks = {0};
+        remarks_of(&all->trends[i], &v, &remarks);
+        any = any || remarks.length > 0;
+        add_trend(g, metric, &all->trends[i], lap_text_get(&remarks), utf8);
+        lap_text_free(&remarks);
+    }
+    if (!any) lap_grid_hide(g, TREND_REMARK);
 }

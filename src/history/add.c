@@ -81,12 +81,21 @@ static void bind_real(sqlite3_stmt *s, int at, lap_optional value) {
         sqlite3_bind_null(s, at);
 }
 
+/* "cold" where the row says so; results of before there was a choice are hot. */
+static const char *cache_of(const lap_record *r) {
+    const json_t *rows = json_object_get(r->document->json, "rows");
+    const char *cache = json_string_value(json_object_get(json_array_get(rows, r->index), "cache"));
+    return cache && strcmp(cache, "cold") == 0 ? "cold" : "hot";
+}
+
 static lap_status insert_row(const lap_history *h, sqlite3_stmt *s, sqlite3_int64 run,
                              const lap_record *r, lap_error *err) {
-    const char *const texts[] = {r->status,  r->device,    r->backend, r->selector, r->driver,
-                                 r->network, r->precision, r->clock,   r->trust};
-    const uint64_t counts[] = {r->height,           r->width, r->batch,
-                               r->throughput_batch, r->proof, r->latency.n};
+    const char *const texts[] = {r->status, r->device,   r->backend,   r->selector,
+                                 r->driver, r->network,  r->precision, r->clock,
+                                 r->trust,  r->platform, r->uuid,      r->pci,
+                                 r->host,   r->weights,  r->beside,    cache_of(r)};
+    const uint64_t counts[] = {r->height, r->width, r->batch,    r->throughput_batch,
+                               r->others, r->proof, r->latency.n};
     const lap_optional reals[] = {r->latency.mean_s, r->latency.std_s, r->latency.p50_s,
                                   r->latency.relative_error, r->images_per_s};
     int at = 1;
@@ -109,9 +118,10 @@ static lap_status insert_rows(const lap_history *h, sqlite3_int64 run, const pap
     LAP_TRY(lap_history_prepare(
         h,
         "INSERT INTO rows (run, position, status, device, backend, selector, driver, network,"
-        " precision, clock, trust, height, width, batch, throughput_batch, proof, n, mean_s, std_s,"
-        " p50_s, relative_error, images_per_s)"
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " precision, clock, trust, platform, uuid, pci, machine, weights, beside, cache, height,"
+        " width, batch, throughput_batch, others, proof, n, mean_s, std_s, p50_s, relative_error,"
+        " images_per_s)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         &s, err));
     lap_status status = LAP_OK;
     for (size_t i = 0; i < p->document->row_count && status == LAP_OK; i++)

@@ -16,7 +16,7 @@
 #include "compare/document.h"
 #include "history/query.h"
 
-enum { LAP_HISTORY_SCHEMA = 2, LAP_HISTORY_WAIT_S = 10 };
+enum { LAP_HISTORY_SCHEMA = 3, LAP_HISTORY_WAIT_S = 10 };
 
 typedef struct lap_history lap_history;
 
@@ -55,11 +55,14 @@ typedef struct lap_history_run {
     bool finished;
 } lap_history_run;
 
-/* A row as it was when it was added; lap_record has the meaning of the members. */
+/* A row as it was when it was added; lap_record has the meaning of the members, of which machine is
+ * the host in a fleet. */
 typedef struct lap_history_row {
     const char *run_id, *started, *version, *host;
     const char *status, *device, *backend, *selector, *driver, *network, *precision, *clock, *trust;
-    uint64_t height, width, batch, throughput_batch;
+    const char *platform, *uuid, *pci, *machine, *weights, *beside;
+    const char *cache; /* "hot" or "cold" */
+    uint64_t height, width, batch, throughput_batch, others;
     lap_span latency; /* from_samples is false */
     lap_optional images_per_s;
     lap_proof proof;

@@ -148,7 +148,8 @@ lap_status lap_history_rows(lap_history *h, const lap_query *query, lap_history_
                     "SELECT u.run_id, u.started, u.version, u.host, r.status, r.device,"
                     " r.backend, r.selector, r.driver, r.network, r.precision, r.clock, r.trust,"
                     " r.height, r.width, r.batch, r.throughput_batch, r.n, r.mean_s, r.std_s,"
-                    " r.p50_s, r.relative_error, r.images_per_s, r.proof"
+                    " r.p50_s, r.relative_error, r.images_per_s, r.proof, r.platform, r.uuid,"
+                    " r.pci, r.machine, r.weights, r.beside, r.cache, r.others"
                     " FROM rows r JOIN runs u ON u.id = r.run",
                     true, "ORDER BY u.started, u.id, r.position", &s, err));
     lap_status status = LAP_OK;
@@ -177,7 +178,15 @@ lap_status lap_history_rows(lap_history *h, const lap_query *query, lap_history_
                                            .p50_s = real(s, 20),
                                            .relative_error = real(s, 21)},
                                .images_per_s = real(s, 22),
-                               .proof = proof(s, 23)};
+                               .proof = proof(s, 23),
+                               .platform = text(s, 24),
+                               .uuid = text(s, 25),
+                               .pci = text(s, 26),
+                               .machine = text(s, 27),
+                               .weights = text(s, 28),
+                               .beside = text(s, 29),
+                               .cache = text(s, 30),
+                               .others = count(s, 31)};
         status = visit(context, &row, err);
     }
     if (status == LAP_OK) status = lap_history_done(h, code, "read", err);

@@ -30,6 +30,17 @@ const char *const lap_history_migrations[LAP_HISTORY_SCHEMA] = {
     " batch INTEGER NOT NULL, throughput_batch INTEGER NOT NULL, proof INTEGER NOT NULL,"
     " n INTEGER NOT NULL, mean_s REAL, std_s REAL, p50_s REAL, relative_error REAL,"
     " images_per_s REAL, PRIMARY KEY (run, position)) WITHOUT ROWID;",
+    /* 2 to 3: which device of several, and what tells rows apart that are not to be compared. */
+    "DROP TABLE rows;"
+    "CREATE TABLE rows (run INTEGER NOT NULL REFERENCES runs(id), position INTEGER NOT NULL,"
+    " status TEXT NOT NULL, device TEXT NOT NULL, backend TEXT NOT NULL, selector TEXT NOT NULL,"
+    " driver TEXT NOT NULL, network TEXT NOT NULL, precision TEXT NOT NULL, clock TEXT NOT NULL,"
+    " trust TEXT NOT NULL, platform TEXT NOT NULL, uuid TEXT NOT NULL, pci TEXT NOT NULL,"
+    " machine TEXT NOT NULL, weights TEXT NOT NULL, beside TEXT NOT NULL, cache TEXT NOT NULL,"
+    " height INTEGER NOT NULL, width INTEGER NOT NULL, batch INTEGER NOT NULL,"
+    " throughput_batch INTEGER NOT NULL, others INTEGER NOT NULL, proof INTEGER NOT NULL,"
+    " n INTEGER NOT NULL, mean_s REAL, std_s REAL, p50_s REAL, relative_error REAL,"
+    " images_per_s REAL, PRIMARY KEY (run, position)) WITHOUT ROWID;",
 };
 
 /* ---- errors --------------------------------------------------------------------------------- */

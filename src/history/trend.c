@@ -1,9 +1,11 @@
 /* Metrics from run to run (see trend.h). Ratios are those of src/compare. */
 #include "history/trend.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const names[LAP_METRICS] = {"latency", "p50", "fps", "throughput"};
 
@@ -41,36 +43,83 @@ static bool is_time(lap_metric metric) {
 
 /* ---- gathering ------------------------------------------------------------------------------ */
 
-static bool same_case(const lap_trend *t, const lap_history_row *r) {
-    return strcmp(t->device, r->device) == 0 && strcmp(t->backend, r->backend) == 0 &&
-           strcmp(t->host, r->host) == 0 && strcmp(t->network, r->network) == 0 &&
-           strcmp(t->precision, r->precision) == 0 && strcmp(t->clock, r->clock) == 0 &&
-           t->height == r->height && t->width == r->width && t->batch == r->batch;
+typedef struct member {
+    size_t trend, row; /* offsets of a text in both */
+} member;
+
+#define TEXT(trend_member, row_member)                                                             \
+    { offsetof(lap_trend, trend_member), offsetof(lap_history_row, row_member) }
+
+/* Texts that are the same in all rows of a case, */
+static const member common[] = {
+    TEXT(device, device),   TEXT(backend, backend), TEXT(platform, platform),   TEXT(host, host),
+    TEXT(machine, machine), TEXT(network, network), TEXT(precision, precision), TEXT(clock, clock),
+    TEXT(weights, weights), TEXT(beside, beside),   TEXT(cache, cache)};
+/* and those that tell its device. */
+static const member identity[] = {TEXT(selector, selector), TEXT(uuid, uuid), TEXT(pci, pci)};
+enum { COMMON = sizeof common / sizeof *common, IDENTITY = sizeof identity / sizeof *identity };
+
+static char **own(lap_trend *t, const member *m) {
+    return (char **)(void *)((char *)t + m->trend);
+}
+
+static const char *of_row(const lap_history_row *r, const member *m) {
+    const char *text = *(const char *const *)(const void *)((const char *)r + m->row);
+    return text ? text : "";
+}
+
+/* Rows of an older version may lack an identity that later ones have. */
+static bool same_device(const lap_trend *t, const lap_history_row *r) {
+    const char *uuid = r->uuid ? r->uuid : "", *pci = r->pci ? r->pci : "";
+    if (*t->uuid && *uuid) return strcasecmp(t->uuid, uuid) == 0;
+    if (*t->pci && *pci) return strcasecmp(t->pci, pci) == 0;
+    return strcmp(t->selector, r->selector) == 0;
+}
+
+static bool same_case(lap_trend *t, const lap_history_row *r) {
+    if (t->height != r->height || t->width != r->width || t->batch != r->batch ||
+        t->others != r->others || t->proof != r->proof)
+        return false;
+    for (int i = 0; i < COMMON; i++)
+        if (strcmp(*own(t, &common[i]), of_row(r, &common[i])) != 0) return false;
+    return same_device(t, r);
 }
 
 static void free_trend(lap_trend *t) {
-    free(t->device);
-    free(t->backend);
-    free(t->host);
-    free(t->network);
-    free(t->precision);
-    free(t->clock);
+    for (int i = 0; i < COMMON; i++)
+        free(*own(t, &common[i]));
+    for (int i = 0; i < IDENTITY; i++)
+        free(*own(t, &identity[i]));
     free(t->points);
 }
 
+static bool copy_text(lap_trend *t, const lap_history_row *r, const member *m) {
+    char *copy = strdup(of_row(r, m));
+    if (!copy) return false;
+    free(*own(t, m));
+    *own(t, m) = copy;
+    return true;
+}
+
+/* What the case's device is called by now, as far as the row says it. */
+static bool learn(lap_trend *t, const lap_history_row *r) {
+    for (int i = 0; i < IDENTITY; i++)
+        if ((*of_row(r, &identity[i]) || !*own(t, &identity[i])) && !copy_text(t, r, &identity[i]))
+            return false;
+    return true;
+}
+
 static bool begin_trend(lap_trend *t, const lap_history_row *r) {
-    *t = (lap_trend){.device = strdup(r->device),
-                     .backend = strdup(r->backend),
-                     .host = strdup(r->host),
-                     .network = strdup(r->network),
-                     .precision = strdup(r->precision),
-                     .clock = strdup(r->clock),
-                     .height = r->height,
+    *t = (lap_trend){.height = r->height,
                      .width = r->width,
-                     .batch = r->batch};
-    if (t->device && t->backend && t->host && t->network && t->precision && t->clock) return true;
-    free_trend(t);
-    return false;
+                     .batch = r->batch,
+                     .others = r->others,
+                     .proof = r->proof};
+    bool good = learn(t, r);
+    for (int i = 0; good && i < COMMON; i++)
+        good = copy_text(t, r, &common[i]);
+    if (!good) free_trend(t);
+    return good;
 }
 
 static lap_trend *find(lap_trends *all, const lap_history_row *r) {
@@ -101,7 +150,11 @@ lap_status lap_trends_add(lap_trends *trends, lap_metric metric, const lap_histo
         !(value.value > 0))
         return LAP_OK;
     lap_trend *t = find(trends, row);
-    lap_trend_point *p = t ? add_point(t) : NULL;
+    if (t && t->count > 0 && strcmp(t->points[t->count - 1].run_id, row->run_id) == 0) {
+        t->repeats++; /* a run is not compared with itself */
+        return LAP_OK;
+    }
+    lap_trend_point *p = t && learn(t, row) ? add_point(t) : NULL;
     if (!p) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the trend");
     bool of_mean = metric == LAP_METRIC_LATENCY || metric == LAP_METRIC_FPS;
     *p = (lap_trend_point){.value = value.value,

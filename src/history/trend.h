@@ -26,13 +26,20 @@ typedef struct lap_trend_point {
     uint64_t n;
 } lap_trend_point;
 
-/* The same device by name, backend, driver left aside, host, network, size, precision, batch and
- * clock: what may be compared from run to run. */
+/* What may be compared from run to run: the same physical device (by UUID, else by PCI address,
+ * else by selector; driver left aside) on the same host, platform and backend, as many other
+ * devices at work beside it, network, size, precision and batch; and all that lap_difference asks
+ * for. */
 typedef struct lap_trend {
-    char *device, *backend, *host, *network, *precision, *clock; /* own texts */
-    uint64_t height, width, batch;
-    lap_trend_point *points; /* in order of start */
+    /* own texts */
+    char *device, *backend, *platform, *host, *machine, *network, *precision;
+    char *clock, *weights, *beside, *cache;
+    char *selector, *uuid, *pci; /* as far as rows have said them; the selector is the latest's */
+    uint64_t height, width, batch, others;
+    lap_proof proof;
+    lap_trend_point *points; /* one for each run, in order of start */
     size_t count, capacity;
+    size_t repeats; /* further rows of the same runs, left out */
     double best;
     size_t best_at;
     lap_estimate change;     /* the latest as many times as fast as the one before */

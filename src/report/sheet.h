@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "report/terminal.h"
 
-enum { LAP_SHEET_COLUMNS = 16 };
+enum { LAP_SHEET_COLUMNS = 20 };
 
 typedef enum lap_tone { LAP_TONE_PLAIN = 0, LAP_TONE_GOOD, LAP_TONE_BAD, LAP_TONE_DIM } lap_tone;
 

@@ -67,12 +67,28 @@ lines out 5
 expect 0 history show --metric throughput latest
 says out '8908 @ 16'
 grep -q 'Latency' out && fail "--metric shows other metrics"
+# Two cards of one name are two cases; a later run on one of them is followed.
 expect 0 history trend batch=1,precision=fp32,route=cuda
+says out 'UUID 6b072550'
+grep -q 'same' out && fail "another card was taken for the same"
+sed 's/"started": "2026-/"started": "2027-/' h200-survey.json > later.json
+expect 0 history add later.json --database later.sqlite h200-survey.json
+expect 0 history trend batch=1,precision=fp32,route=cuda --database later.sqlite
 says out 'same'
-expect 0 history trend --metric fps --format json
+grep -q 'Remark' out && fail "an empty column is shown"
+expect 0 history trend --metric fps --format json --database later.sqlite
 says out '"verdict": "same"'
 expect 2 history show device=nosuch
 says err 'nothing matches'
+# One run of two cards, each alone and both at once: four cases of one run each, none of them judged.
+expect 0 history add "$data/h200x2-concurrent-cuda.json" --database two.sqlite
+expect 0 history trend batch=1,precision=fp32 --database two.sqlite --format csv
+lines out 5
+[ "$(grep -c '^NVIDIA H200,cuda:[01],cuda,resnet18,224x224,fp32,1,1,' out)" = 4 ] || fail "cases of two cards"
+[ "$(grep -c 'one of 2 x NVIDIA H200' out)" = 2 ] || fail "no remark on rows beside others"
+grep -q 'same' out && fail "a run was compared with itself"
+expect 0 history trend batch=1,precision=fp32 --database two.sqlite
+says out 'one of 2 x'
 expect 0 history export latest -o copy.json
 cmp -s copy.json h200-survey.json || fail "the exported document differs"
 expect 2 history export all

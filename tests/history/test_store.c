@@ -226,18 +226,61 @@ static void queries(void **state) {
     lap_history_close(h);
 }
 
-/* A file as version 1 wrote it. */
-static void version_1_is_migrated(void **state) {
-    (void)state;
-    const char *path = fresh("v1.sqlite");
+static lap_status see_identity(void *context, const lap_history_row *row, lap_error *err) {
+    size_t *count = context;
+    (void)err;
+    assert_string_equal(row->uuid, *count ? "" : "GPU-7");
+    assert_string_equal(row->pci, *count ? "" : "0000:01:00.0");
+    assert_string_equal(row->weights, "synthetic:1");
+    assert_string_equal(row->platform, "NVIDIA CUDA");
+    assert_string_equal(row->cache, *count ? "hot" : "cold");
+    assert_string_equal(row->beside, *count ? "" : "2 x A");
+    assert_int_equal(row->others, *count ? 0 : 1);
+    ++*count;
+    return LAP_OK;
+}
+
+static void identity_is_kept(lap_history *h) {
+    size_t count = 0;
+    lap_query all = {0};
+    assert_int_equal(lap_history_rows(h, &all, see_identity, &count, NULL), LAP_OK);
+    assert_int_equal(count, 2);
+}
+
+static lap_text paper_with_identity(void) {
+    lap_text t = {0};
+    lap_text_add(&t, "{\"schema\":\"warmlap/1\",\"run_id\":\"aaaaaaaa-1\","
+                     "\"started\":\"2026-03-01T00:00:00Z\",\"finished\":false,"
+                     "\"config\":{\"network\":{\"weights\":\"synthetic:1\"}},\"rows\":[");
+    for (int i = 0; i < 2; i++)
+        lap_text_addf(&t,
+                      "%s{\"status\":\"ok\",\"backend\":\"cuda\",\"selector\":\"cuda:0\","
+                      "\"platform\":\"NVIDIA CUDA\",\"device\":{\"name\":\"A\",\"driver\":"
+                      "\"580.1\"%s},\"network\":\"resnet18\",\"height\":224,\"width\":224,"
+                      "\"batch\":1,\"precision\":\"fp32\"%s,\"latency\":{\"n\":100,\"clock\":"
+                      "\"device\",\"mean_s\":0.001,\"std_s\":1e-6}}",
+                      i ? "," : "", i ? "" : ",\"uuid\":\"GPU-7\",\"pci\":\"0000:01:00.0\"",
+                      i ? ""
+                        : ",\"cache\":\"cold\",\"concurrent\":{\"others\":1,\"devices\":"
+                          "\"2 x A\"}");
+    lap_text_add(&t, "]}");
+    assert_false(t.failed);
+    return t;
+}
+
+/* A file as an older version wrote it. */
+static void migrate_from(int version) {
+    const char *path = fresh("older.sqlite");
+    char mark[96];
     sqlite3 *db;
     sqlite3_stmt *s;
-    lap_text paper = small_paper("aaaaaaaa-1", "2026-03-01T00:00:00Z", "A", 1e-3, false);
+    lap_text paper = paper_with_identity();
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, lap_history_migrations[0], NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA application_id = 1464615248; PRAGMA user_version = 1",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
+    for (int i = 0; i < version; i++)
+        assert_int_equal(sqlite3_exec(db, lap_history_migrations[i], NULL, NULL, NULL), SQLITE_OK);
+    snprintf(mark, sizeof mark, "PRAGMA application_id = 1464615248; PRAGMA user_version = %d",
+             version);
+    assert_int_equal(sqlite3_exec(db, mark, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(
         sqlite3_prepare_v2(
             db,
@@ -259,6 +302,24 @@ static void version_1_is_migrated(void **state) {
     lap_history_outcome outcome;
     assert_int_equal(add(h, &paper, false, &outcome, NULL), LAP_OK);
     assert_int_equal(outcome, LAP_HISTORY_KNOWN); /* the digest was made as well */
+    identity_is_kept(h);
+    lap_history_close(h);
+    lap_text_free(&paper);
+}
+
+static void older_versions_are_migrated(void **state) {
+    (void)state;
+    for (int version = 1; version < LAP_HISTORY_SCHEMA; version++)
+        migrate_from(version);
+}
+
+static void devices_and_what_sets_rows_apart(void **state) {
+    (void)state;
+    lap_history *h = open_new("identity.sqlite");
+    lap_text paper = paper_with_identity();
+    lap_history_outcome outcome;
+    assert_int_equal(add(h, &paper, false, &outcome, NULL), LAP_OK);
+    identity_is_kept(h);
     lap_history_close(h);
     lap_text_free(&paper);
 }
@@ -448,12 +509,19 @@ static void made_meanwhile(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_documents),       cmocka_unit_test(one_run_once),
-        cmocka_unit_test(resumed_runs),          cmocka_unit_test(without_run_id),
-        cmocka_unit_test(refused_documents),     cmocka_unit_test(queries),
-        cmocka_unit_test(version_1_is_migrated), cmocka_unit_test(foreign_files),
-        cmocka_unit_test(damaged_pages),         cmocka_unit_test(made_meanwhile),
-        cmocka_unit_test(read_only_files),       cmocka_unit_test(full_disk),
+        cmocka_unit_test(whole_documents),
+        cmocka_unit_test(one_run_once),
+        cmocka_unit_test(resumed_runs),
+        cmocka_unit_test(without_run_id),
+        cmocka_unit_test(refused_documents),
+        cmocka_unit_test(queries),
+        cmocka_unit_test(older_versions_are_migrated),
+        cmocka_unit_test(devices_and_what_sets_rows_apart),
+        cmocka_unit_test(foreign_files),
+        cmocka_unit_test(damaged_pages),
+        cmocka_unit_test(made_meanwhile),
+        cmocka_unit_test(read_only_files),
+        cmocka_unit_test(full_disk),
         cmocka_unit_test(nothing_in_it_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,12 +4,17 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 static lap_history_row row(const char *device, uint64_t batch, double mean, double error) {
-    return (lap_history_row){.run_id = "0123456789",
+    static char ids[16][16]; /* every row is of a run of its own */
+    static size_t next;
+    char *id = ids[next++ % 16];
+    snprintf(id, sizeof ids[0], "run-%08zu", next);
+    return (lap_history_row){.run_id = id,
                              .started = "2026-03-01T00:00:00Z",
                              .version = "1",
                              .host = "h",
@@ -84,9 +89,73 @@ static void wrong_results_have_no_course(void **state) {
     lap_trends_free(&t);
 }
 
+/* Two cards of one name are two cases, whatever their place; rows that lack an identity go by it.
+ */
+static void one_device_each(void **state) {
+    (void)state;
+    lap_history_row rows[] = {row("a", 1, 1e-3, 1e-3), row("a", 1, 2e-3, 1e-3),
+                              row("a", 1, 1e-3, 1e-3), row("a", 1, 2e-3, 1e-3),
+                              row("a", 1, 2e-3, 1e-3), row("a", 1, 3e-3, 1e-3)};
+    rows[1].selector = "cuda:1";
+    rows[2].uuid = "GPU-A";
+    rows[3].uuid = "GPU-B", rows[3].selector = "cuda:1";
+    /* They have changed places. */
+    rows[4].uuid = "gpu-b", rows[4].selector = "cuda:0";
+    rows[5].pci = "0000:01:00.0", rows[5].selector = "cuda:2";
+    lap_trends t = of(LAP_METRIC_LATENCY, rows, 6);
+    assert_int_equal(t.count, 3);
+    assert_int_equal(t.trends[0].count, 2);
+    assert_string_equal(t.trends[0].uuid, "GPU-A");
+    assert_int_equal(t.trends[0].judgement, LAP_JUDGED_SAME);
+    assert_int_equal(t.trends[1].count, 3);
+    assert_string_equal(t.trends[1].selector, "cuda:0");
+    assert_int_equal(t.trends[2].count, 1);
+    lap_trends_free(&t);
+}
+
+static void a_run_is_not_compared_with_itself(void **state) {
+    (void)state;
+    lap_history_row rows[] = {row("a", 1, 1e-3, 1e-3), row("a", 1, 2e-3, 1e-3),
+                              row("a", 1, 4e-3, 1e-3)};
+    rows[1].run_id = rows[0].run_id;
+    lap_trends t = of(LAP_METRIC_LATENCY, rows, 2);
+    assert_int_equal(t.trends[0].count, 1);
+    assert_int_equal(t.trends[0].repeats, 1);
+    assert_int_equal(t.trends[0].judgement, LAP_JUDGED_NOTHING);
+    lap_trends_free(&t);
+    t = of(LAP_METRIC_LATENCY, rows, 3);
+    assert_int_equal(t.trends[0].count, 2);
+    assert_true(t.trends[0].change.ratio > 0.249 && t.trends[0].change.ratio < 0.251);
+    lap_trends_free(&t);
+}
+
+/* Whatever `compare` refuses is a case of its own. */
+static void what_differs_is_not_followed(void **state) {
+    (void)state;
+    lap_history_row rows[] = {row("a", 1, 1e-3, 1e-3), row("a", 1, 1e-3, 1e-3),
+                              row("a", 1, 1e-3, 1e-3), row("a", 1, 1e-3, 1e-3),
+                              row("a", 1, 1e-3, 1e-3), row("a", 1, 1e-3, 1e-3),
+                              row("a", 1, 1e-3, 1e-3), row("a", 1, 1e-3, 1e-3)};
+    rows[1].others = 1, rows[1].beside = "2 x a";
+    rows[2].others = 1, rows[2].beside = "a, b";
+    rows[3].weights = "synthetic:2";
+    rows[4].cache = "cold";
+    rows[5].proof = LAP_PROOF_NONE;
+    rows[6].platform = "another";
+    rows[7].machine = "node2";
+    lap_trends t = of(LAP_METRIC_LATENCY, rows, 8);
+    assert_int_equal(t.count, 8);
+    for (size_t i = 0; i < t.count; i++)
+        assert_int_equal(t.trends[i].count, 1);
+    lap_trends_free(&t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_case_each),
                                        cmocka_unit_test(which_way_is_better),
-                                       cmocka_unit_test(wrong_results_have_no_course)};
+                                       cmocka_unit_test(wrong_results_have_no_course),
+                                       cmocka_unit_test(one_device_each),
+                                       cmocka_unit_test(a_run_is_not_compared_with_itself),
+                                       cmocka_unit_test(what_differs_is_not_followed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
