@@ -254,12 +254,13 @@ void lap_compare_command_help(lap_text *text) {
     }
     lap_text_add(text, "\n");
     add_paragraph(text,
-                  "The baseline is a result file or a row: cuda, cuda:0, opencl:1:0, name=TEXT, a "
-                  "precision, batch=N; without one, the fastest row of each case. --by says what "
+                  "The baseline is a result file or a row (the first of each case and precision): "
+                  "cuda, cuda:0, opencl:1:0, name=TEXT, a precision, batch=N; without one, the "
+                  "fastest row of each case. --by says what "
                   "may differ: device (the default: anything with the same case), api, precision "
                   "or batch of one device, or one device from file to file (the default with a "
                   "file as baseline), told apart by file, driver or version. Rows whose clock, "
-                  "weights or verification differ are set apart, with the reason.");
+                  "weights, cache or verification differ are set apart, with the reason.");
     add_paragraph(text, "Sort keys: given, speed, latency, throughput, device, precision, batch, "
                         "file; a - before one reverses.");
     lap_text names = {0};

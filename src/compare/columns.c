@@ -141,6 +141,13 @@ static void cell_speed(lap_text *out, const lap_comparison *c, const lap_line *l
     lap_words_estimate(out, &line->speed, utf8);
 }
 
+/* In which precision the row was that this one is compared with. */
+static const char *against(const lap_line *line) {
+    return line->judgement > LAP_JUDGED_BASELINE ? line->baseline->precision : "";
+}
+
+CELL(against, lap_text_add(out, against(line)))
+
 static const lap_column columns[] = {
     /* for people */
     {"device", "Device", false, 10, 4, cell_device},
@@ -154,6 +161,7 @@ static const lap_column columns[] = {
     {"throughput", "Img/s @ batch", true, 13, 2, cell_throughput},
     {"speed", "Speed", true, 0, 0, cell_speed},
     {"verdict", "Verdict", false, 0, 0, cell_verdict},
+    {"against", "Against", false, 0, 0, cell_against},
     {"status", "Status", false, 0, 0, cell_status},
     {"file", "File", false, 8, 1, cell_file},
     /* for programs as well */
@@ -274,7 +282,8 @@ void lap_columns_for_programs(lap_selection *out) {
                                         "speed_high",
                                         "throughput_ratio",
                                         "verdict",
-                                        "apart"};
+                                        "apart",
+                                        "against"};
     *out = (lap_selection){0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         add(out, names[i]);
@@ -303,6 +312,15 @@ static bool any_throughput(const lap_comparison *c) {
     return false;
 }
 
+/* Is a row compared with one of its class's other precision? */
+static bool crosses(const lap_comparison *c) {
+    for (size_t i = 0; i < c->line_count; i++) {
+        const char *other = against(&c->lines[i]);
+        if (other[0] && strcmp(other, c->lines[i].record->precision) != 0) return true;
+    }
+    return false;
+}
+
 static bool all_ok(const lap_comparison *c) {
     for (size_t i = 0; i < c->line_count; i++)
         if (!c->lines[i].record->ok) return false;
@@ -323,6 +341,7 @@ void lap_columns_for_people(const lap_comparison *c, lap_selection *out) {
     if (any_throughput(c)) add(out, "throughput");
     add(out, "speed");
     add(out, "verdict");
+    if (axis != LAP_BY_PRECISION && crosses(c)) add(out, "against");
     if (!all_ok(c)) add(out, "status");
     if (axis == LAP_BY_DRIVER) add(out, "driver");
     if (axis == LAP_BY_VERSION) add(out, "version");

@@ -101,6 +101,11 @@ static lap_optional rate_of(const lap_line *line, bool wall) {
     return lap_some(batch_of(line->record) / lap_record_span(line->record, wall)->mean_s.value);
 }
 
+/* The mean, which is what is shown. */
+static lap_optional latency_of(const lap_line *line, bool wall) {
+    return line->timed ? lap_record_span(line->record, wall)->mean_s : lap_none();
+}
+
 /* What is known comes before what is not; then the larger value if `larger`, else the smaller. */
 static int by_value(lap_optional a, lap_optional b, bool larger) {
     if (!a.has || !b.has) return (int)b.has - (int)a.has;
@@ -115,7 +120,7 @@ static int in_order(const lap_line *a, const lap_line *b, lap_order order, bool 
     case LAP_ORDER_SPEED:
         return by_value(rate_of(a, wall), rate_of(b, wall), true);
     case LAP_ORDER_LATENCY:
-        return by_value(lap_record_span(x, wall)->p50_s, lap_record_span(y, wall)->p50_s, false);
+        return by_value(latency_of(a, wall), latency_of(b, wall), false);
     case LAP_ORDER_THROUGHPUT:
         return by_value(x->images_per_s, y->images_per_s, true);
     case LAP_ORDER_DEVICE:
@@ -131,27 +136,27 @@ static int in_order(const lap_line *a, const lap_line *b, lap_order order, bool 
     }
 }
 
-static int compare_lines(const lap_line *a, const lap_line *b, const lap_compare_options *o) {
+static int compare_lines(const lap_line *a, const lap_line *b, lap_order order,
+                         const lap_compare_options *o) {
     if (a->group != b->group) return a->group > b->group ? 1 : -1;
-    int order = in_order(a, b, o->order, o->wall);
-    if (order) return o->reverse ? -order : order;
-    return 0;
+    int sign = in_order(a, b, order, o->wall);
+    return o->reverse ? -sign : sign;
 }
 
 /* Group by group, each in its order; equal lines keep that of the files (a merge sort: qsort may
  * not). */
-static bool sort_lines(lap_comparison *c) {
+static lap_status sort_lines(lap_comparison *c, lap_order order, lap_error *err) {
     size_t n = c->line_count;
     lap_line *from = c->lines, *to = malloc((n + 1) * sizeof *to);
-    if (!to) return false;
+    if (!to) return LAP_FAIL(err, LAP_E_NOMEM, "no memory to sort %zu rows", n);
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t start = 0; start < n; start += 2 * width) {
             size_t middle = start + width < n ? start + width : n;
             size_t end = start + 2 * width < n ? start + 2 * width : n;
             size_t a = start, b = middle;
             for (size_t k = start; k < end; k++) {
-                bool left =
-                    a < middle && (b >= end || compare_lines(&from[a], &from[b], c->options) <= 0);
+                bool left = a < middle &&
+                            (b >= end || compare_lines(&from[a], &from[b], order, c->options) <= 0);
                 to[k] = from[left ? a++ : b++];
             }
         }
@@ -166,7 +171,7 @@ static bool sort_lines(lap_comparison *c) {
         c->groups[g].first = at;
         at += c->groups[g].count;
     }
-    return true;
+    return LAP_OK;
 }
 
 /* ---- baselines ------------------------------------------------------------------------------ */
@@ -176,25 +181,38 @@ static bool is_baseline_row(const lap_compare_options *o, const lap_record *r) {
     return o->baseline && lap_record_matches(r, o->baseline);
 }
 
-static size_t agreeing(const lap_comparison *c, const lap_group *g, const lap_line *line) {
+static bool from_baseline(const lap_comparison *c, const lap_line *line) {
+    return c->options->baseline_document && line->record->document == c->options->baseline_document;
+}
+
+static bool same_precision(const lap_record *a, const lap_record *b) {
+    return strcmp(a->precision, b->precision) == 0;
+}
+
+static bool is_of(const lap_line *line, const char *precision) {
+    return line->timed && (!precision || strcmp(line->record->precision, precision) == 0);
+}
+
+static size_t agreeing(const lap_comparison *c, const lap_group *g, const char *precision,
+                       const lap_line *line) {
     size_t n = 0;
     for (size_t i = g->first; i < g->first + g->count; i++)
-        n += c->lines[i].timed &&
+        n += is_of(&c->lines[i], precision) &&
              !lap_difference(line->record, c->lines[i].record, c->options->wall)[0];
     return n;
 }
 
-/* The fastest of the lines that most others agree with. */
-static const lap_line *choose_fastest(const lap_comparison *c, const lap_group *g) {
-    const lap_line *best = NULL;
+/* The fastest of the lines that most others of this precision (NULL: any) agree with. */
+static lap_line *find_fastest(const lap_comparison *c, const lap_group *g, const char *precision) {
+    lap_line *best = NULL;
     size_t most = 1; /* alone there is nothing to compare */
     for (size_t i = g->first; i < g->first + g->count; i++) {
-        const lap_line *line = &c->lines[i];
-        if (!line->timed) continue;
+        lap_line *line = &c->lines[i];
+        if (!is_of(line, precision)) continue;
         bool wall = c->options->wall;
         /* Agreement has classes: whoever agrees with the best is agreed with by as many. */
         bool alike = best && !lap_difference(line->record, best->record, wall)[0];
-        size_t n = alike ? most : agreeing(c, g, line);
+        size_t n = alike ? most : agreeing(c, g, precision, line);
         bool better = n > most ||
                       (best && n == most && rate_of(line, wall).value > rate_of(best, wall).value);
         if (!better) continue;
@@ -204,12 +222,107 @@ static const lap_line *choose_fastest(const lap_comparison *c, const lap_group *
     return best;
 }
 
-static const lap_line *choose_baseline(const lap_comparison *c, const lap_group *g) {
-    const lap_compare_options *o = c->options;
-    if (!o->baseline && !o->baseline_document) return choose_fastest(c, g);
-    for (size_t i = g->first; i < g->first + g->count; i++)
-        if (c->lines[i].timed && is_baseline_row(o, c->lines[i].record)) return &c->lines[i];
-    return NULL;
+/* This line is one that others, or nothing, are compared with. */
+static void make_baseline(lap_line *line) {
+    line->baseline = line->record;
+    line->judgement = LAP_JUDGED_BASELINE;
+}
+
+static void compare_with(lap_line *line, lap_line *baseline) {
+    if (baseline) make_baseline(baseline);
+    line->baseline = baseline ? baseline->record : NULL;
+}
+
+/* No baseline was asked for: the fastest of each precision; a precision with nothing of its own to
+ * compare takes the other's. */
+static void choose_fastest(const lap_comparison *c, const lap_group *g) {
+    const char *names[2] = {NULL, NULL}; /* a class has no more */
+    lap_line *own[2] = {NULL, NULL};
+    for (size_t i = g->first; i < g->first + g->count && c->options->axis != LAP_BY_PRECISION;
+         i++) {
+        const char *precision = c->lines[i].record->precision;
+        if (!names[0])
+            names[0] = precision;
+        else if (!names[1] && strcmp(precision, names[0]) != 0)
+            names[1] = precision;
+    }
+    for (int k = 0; k < 2; k++)
+        if (names[k]) own[k] = find_fastest(c, g, names[k]);
+    lap_line *any = own[0] || own[1] ? NULL : find_fastest(c, g, NULL);
+    for (size_t i = g->first; i < g->first + g->count; i++) {
+        int k = names[1] && strcmp(c->lines[i].record->precision, names[1]) == 0;
+        compare_with(&c->lines[i], own[k] ? own[k] : own[!k] ? own[!k] : any);
+    }
+}
+
+/* How much a row of the baseline is like this one: a sum of weights, each above all that follow. */
+enum { LIKE_EVERYTHING = 63 };
+
+static unsigned likeness(const lap_comparison *c, const lap_line *line, const lap_line *candidate) {
+    const lap_record *a = line->record, *b = candidate->record;
+    unsigned like = candidate->timed;
+    if (!c->options->baseline_document) {
+        /* A selector says itself which precision it is, when precisions are told apart. */
+        bool same = c->options->axis == LAP_BY_PRECISION || same_precision(a, b);
+        return like + (same ? LIKE_EVERYTHING - 1 : 0);
+    }
+    if (same_precision(a, b)) like += 32;
+    if (strcmp(lap_precision_class(a->precision), lap_precision_class(b->precision)) == 0)
+        like += 16;
+    if (a->batch == b->batch) like += 8;
+    if (lap_same_device(a, b)) like += 4;
+    if (strcmp(a->backend, b->backend) == 0) like += 2;
+    return like;
+}
+
+/* A row that the device cannot run is none: the class's other precision stands in for it. One that
+ * failed is there, and leaves nothing to compare with. */
+static bool is_there(const lap_line *line) {
+    return line->timed || strcmp(line->record->status, "unsupported") != 0;
+}
+
+/* The row of the baseline for this line, the first of those most like it; NULL: none. */
+static lap_line *find_baseline(const lap_comparison *c, const lap_group *g, const lap_line *line) {
+    lap_line *best = NULL;
+    unsigned most = 0;
+    for (size_t i = g->first; i < g->first + g->count && most < LIKE_EVERYTHING; i++) {
+        lap_line *candidate = &c->lines[i];
+        if (!is_baseline_row(c->options, candidate->record) || !is_there(candidate)) continue;
+        unsigned like = likeness(c, line, candidate);
+        if (best && like <= most) continue;
+        best = candidate;
+        most = like;
+    }
+    return best;
+}
+
+/* Has a row of the baseline's file, of this one's precision and batch, something to do? */
+static bool stands_in(const lap_comparison *c, const lap_group *g, const lap_line *line) {
+    for (size_t i = g->first; i < g->first + g->count; i++) {
+        const lap_line *other = &c->lines[i];
+        if (other->judgement == LAP_JUDGED_BASELINE && from_baseline(c, other) &&
+            same_precision(other->record, line->record) &&
+            other->record->batch == line->record->batch)
+            return true;
+    }
+    return false;
+}
+
+static void choose_asked(const lap_comparison *c, const lap_group *g) {
+    for (size_t i = g->first; i < g->first + g->count; i++) {
+        lap_line *line = &c->lines[i];
+        if (from_baseline(c, line)) continue;
+        lap_line *found = find_baseline(c, g, line);
+        if (found && !found->timed && found->record->proof == LAP_PROOF_FAILED)
+            line->apart = "the baseline's row is wrong: its verification failed";
+        compare_with(line, found && found->timed ? found : NULL);
+    }
+    for (size_t i = g->first; i < g->first + g->count; i++) {
+        lap_line *line = &c->lines[i];
+        if (!from_baseline(c, line) || !line->timed || stands_in(c, g, line)) continue;
+        make_baseline(line);
+        line->missing = true;
+    }
 }
 
 static lap_status check_selector(const lap_comparison *c, lap_error *err) {
@@ -237,33 +350,48 @@ static lap_status check_selector(const lap_comparison *c, lap_error *err) {
 
 /* ---- judgements ----------------------------------------------------------------------------- */
 
-static lap_mean rate_mean(const lap_line *line, bool wall) {
-    const lap_span *span = lap_record_span(line->record, wall);
-    return (lap_mean){rate_of(line, wall).value, span->relative_error, span->n};
+/* Of a record with a time. */
+static lap_mean rate_mean(const lap_record *r, bool wall) {
+    const lap_span *span = lap_record_span(r, wall);
+    return (lap_mean){batch_of(r) / span->mean_s.value, span->relative_error, span->n};
 }
 
 static const char *why_untimed(const lap_record *r, bool wall) {
-    if (!r->ok) return r->reason[0] ? r->reason : r->status;
+    if (!r->ok && (r->reason[0] || r->proof != LAP_PROOF_FAILED))
+        return r->reason[0] ? r->reason : r->status;
+    if (r->proof == LAP_PROOF_FAILED) return "its verification failed";
     if (wall && r->latency.mean_s.has) return "the file has no wall spans";
     return r->images_per_s.has ? "no latency was measured, only throughput"
                                : "no latency was measured";
 }
 
+/* Why this line has no baseline, when none was asked for. */
+static const char *why_alone(const lap_comparison *c, const lap_line *line) {
+    const lap_group *g = &c->groups[line->group];
+    for (size_t i = g->first; i < g->first + g->count; i++) {
+        const lap_line *other = &c->lines[i];
+        if (other == line || !other->timed) continue;
+        const char *why = lap_difference_alone(line->record, other->record, c->options->wall);
+        if (why[0]) return why;
+    }
+    return g->count > 1 ? "no other row of this case has a time" : "no other row has this case";
+}
+
 /* Why this line is not compared; "" when it is. */
-static const char *why_apart(const lap_comparison *c, const lap_line *line,
-                             const lap_line *baseline) {
+static const char *why_apart(const lap_comparison *c, const lap_line *line) {
     const lap_compare_options *o = c->options;
+    const lap_record *baseline = line->baseline;
     if (!line->timed) return why_untimed(line->record, o->wall);
     if (o->require_verified && line->record->proof != LAP_PROOF_PASSED)
         return "not verified, as --require-verified asks";
+    if (from_baseline(c, line)) return "another row of the baseline's file";
+    if (!baseline && line->apart[0]) return line->apart;
     if (!baseline)
         return o->baseline || o->baseline_document ? "the baseline has no time for this case"
-                                                   : "no other row has this case";
-    if (o->require_verified && baseline->record->proof != LAP_PROOF_PASSED)
+                                                   : why_alone(c, line);
+    if (o->require_verified && baseline->proof != LAP_PROOF_PASSED)
         return "the baseline is not verified, as --require-verified asks";
-    if (o->baseline_document && line->record->document == o->baseline_document)
-        return "another row of the baseline's file";
-    return lap_difference(line->record, baseline->record, o->wall);
+    return lap_difference(line->record, baseline, o->wall);
 }
 
 static void count(lap_comparison *c, const lap_line *line) {
@@ -273,43 +401,42 @@ static void count(lap_comparison *c, const lap_line *line) {
     c->unclear += line->judgement == LAP_JUDGED_UNCLEAR;
     c->apart += line->judgement == LAP_JUDGED_NOTHING;
     c->not_compared += line->failed_gate;
+    c->missing += line->missing;
     c->not_verified += line->record->proof == LAP_PROOF_FAILED ||
                        (line->record->ok && line->record->proof != LAP_PROOF_PASSED);
 }
 
-static void judge_line(lap_comparison *c, lap_line *line, const lap_line *baseline) {
+static void judge_line(lap_comparison *c, lap_line *line) {
     const lap_compare_options *o = c->options;
-    bool from_baseline = o->baseline_document && line->record->document == o->baseline_document;
-    if (line == baseline) {
-        line->judgement = LAP_JUDGED_BASELINE;
+    if (line->judgement == LAP_JUDGED_BASELINE) {
         if (o->require_verified && line->record->proof != LAP_PROOF_PASSED)
             line->apart = "not verified, as --require-verified asks";
         return;
     }
-    line->apart = why_apart(c, line, baseline);
+    line->apart = why_apart(c, line);
     if (line->apart[0]) {
-        line->failed_gate = baseline && !from_baseline;
+        line->failed_gate = line->baseline && !from_baseline(c, line);
         return;
     }
-    lap_mean a = rate_mean(line, o->wall), b = rate_mean(baseline, o->wall);
+    const lap_record *r = line->record, *baseline = line->baseline;
+    lap_mean a = rate_mean(r, o->wall), b = rate_mean(baseline, o->wall);
     line->speed = lap_ratio_of_means(&a, &b);
     line->judgement = lap_judge(&line->speed, o->margin);
-    lap_mean ta = {line->record->images_per_s.value, lap_none(), 1};
-    lap_mean tb = {baseline->record->images_per_s.value, lap_none(), 1};
+    lap_mean ta = {r->images_per_s.value, lap_none(), 1};
+    lap_mean tb = {baseline->images_per_s.value, lap_none(), 1};
     line->throughput = lap_ratio_of_means(&ta, &tb);
 }
 
-static void judge_group(lap_comparison *c, lap_group *g) {
-    g->baseline = choose_baseline(c, g);
-    size_t others = 0;
+static void judge_group(lap_comparison *c, const lap_group *g) {
+    if (c->options->baseline || c->options->baseline_document)
+        choose_asked(c, g);
+    else
+        choose_fastest(c, g);
     for (size_t i = g->first; i < g->first + g->count; i++) {
         lap_line *line = &c->lines[i];
-        judge_line(c, line, g->baseline);
+        judge_line(c, line);
         count(c, line);
-        others += line->record->document != c->options->baseline_document;
     }
-    g->missing = c->options->baseline_document && g->baseline && others == 0;
-    c->missing += g->missing;
 }
 
 lap_status lap_compare(const lap_document *const *documents, size_t count_of,
@@ -320,11 +447,12 @@ lap_status lap_compare(const lap_document *const *documents, size_t count_of,
         collect(out);
         status = check_selector(out, err);
     }
-    if (status == LAP_OK && !sort_lines(out))
-        status = LAP_FAIL(err, LAP_E_NOMEM, "no memory to sort %zu rows", out->line_count);
+    if (status == LAP_OK) status = sort_lines(out, LAP_ORDER_GIVEN, err);
     for (size_t g = 0; status == LAP_OK && g < out->group_count; g++)
         judge_group(out, &out->groups[g]);
     if (status == LAP_OK) status = lap_find_pairs(out, err);
+    /* Last: in which order lines are shown decides nothing. */
+    if (status == LAP_OK) status = sort_lines(out, options->order, err);
     if (status != LAP_OK) lap_comparison_free(out);
     return status;
 }

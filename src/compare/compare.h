@@ -1,5 +1,10 @@
 /* Comparing the rows of any number of documents: one line for each row, in groups that are one
- * comparison each; a baseline in every group; how many times as fast every other line is.
+ * comparison each; baselines in every group; how many times as fast every other line is.
+ *
+ * fp32 and fp32x3 are in one group. A line is compared with a baseline of the very same precision,
+ * and with one of the other only when there is none. Of several rows that a selector names the
+ * first of the precision is the baseline, in the order of the documents and their rows; of a
+ * document the row that is most like the line: precision, batch, device, API, then the first.
  *
  * Everything that renderers show is decided here. Documents are borrowed and must outlive the
  * comparison. */
@@ -31,7 +36,7 @@ typedef struct lap_compare_options {
     const char *baseline; /* a selector; NULL: the fastest of each group */
     const lap_document *baseline_document; /* the rows of this one instead; NULL: none */
     double margin;                         /* relative change in time that counts: see lap_judge */
-    lap_order order;                       /* within a group */
+    lap_order order;                       /* within a group; decides nothing */
     bool reverse;
     bool gate;             /* fail on lines that are slower */
     bool require_verified; /* fail on lines that are not verified */
@@ -42,25 +47,26 @@ typedef struct lap_line {
     size_t group;
     bool timed; /* ok, with a mean above 0 in the span that is compared */
     lap_judgement judgement;
-    lap_estimate speed;      /* times as fast as the group's baseline */
-    lap_estimate throughput; /* the same of best throughputs; never with an interval */
-    const char *apart;       /* why it is not compared; "" when it is */
-    bool failed_gate;        /* the baseline has this case, and this line no comparison */
+    lap_estimate speed;         /* times as fast as the baseline */
+    lap_estimate throughput;    /* the same of best throughputs; never with an interval */
+    const lap_record *baseline; /* what it is compared with, itself for a baseline; NULL: none */
+    const char *apart;          /* why it is not compared; "" when it is */
+    bool failed_gate;           /* the baseline has this case, and this line no comparison */
+    bool missing; /* a row of the baseline document that nothing was there to compare with */
 } lap_line;
 
 typedef struct lap_group {
-    size_t first, count;      /* of lines */
-    const lap_line *baseline; /* NULL: none */
-    bool missing;             /* the baseline document has this case, and no other document does */
+    size_t first, count; /* of lines */
 } lap_group;
 
-/* One physical device through two APIs. Estimates are a relative to b, above 1 where a is better.
- */
+/* One physical device through two APIs, in one precision; in the two of a class where they have
+ * none in common. Estimates are a relative to b, above 1 where a is better. */
 typedef struct lap_api_pair {
     const lap_record *a, *b;               /* a row of either route */
     const lap_record *batch_1a, *batch_1b; /* NULL: none */
     lap_estimate throughput, latency, launch;
-    const char *apart; /* why there is no latency; "" */
+    const char *apart;            /* why there is no latency; "" */
+    const char *throughput_apart; /* why there is none although both have one; "" */
 } lap_api_pair;
 
 typedef struct lap_comparison {
@@ -76,7 +82,7 @@ typedef struct lap_comparison {
     size_t pair_count;
     size_t same, faster, slower, unclear, apart; /* lines */
     size_t not_compared; /* lines that failed the gate without a comparison */
-    size_t missing;      /* cases of the baseline document that nothing was compared with */
+    size_t missing;      /* rows of the baseline document that nothing was compared with */
     size_t not_verified; /* lines that were not verified */
 } lap_comparison;
 

@@ -33,8 +33,10 @@ typedef struct lap_record {
     size_t ordinal;   /* among the document's routes of the same name and platform */
     const char *network, *precision, *weights;
     uint64_t height, width, batch;
-    lap_proof proof;
+    lap_proof proof;   /* failed: the row has no times, whatever the file says */
     const char *clock; /* of latency: "device", "wall" */
+    const char *cache; /* "hot", "cold"; "" in files of before there was a choice: hot */
+    uint64_t passes;   /* of the network in one sample */
     lap_span latency, wall;
     lap_optional fps;
     uint64_t throughput_batch;
@@ -49,7 +51,8 @@ typedef struct lap_record {
 struct lap_document {
     char *path; /* as given; "-" is standard input */
     const char *started, *version;
-    const char *cpu, *os, *kernel; /* of the host */
+    const char *kernels, *prefer, *exclude, *overlap; /* of its [run] section */
+    const char *cpu, *os, *kernel;                    /* of the host */
     uint64_t memory_bytes;
     lap_record *rows;
     size_t row_count;

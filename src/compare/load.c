@@ -71,7 +71,7 @@ static lap_status read_rows(lap_document *d, json_t *rows, const char *weights, 
 }
 
 static lap_status read_document(lap_document *d, lap_error *err) {
-    json_t *root = d->json, *host, *tool, *config, *network, *rows;
+    json_t *root = d->json, *host, *tool, *config, *network, *run, *rows;
     const char *weights;
     lap_fields f = {d->path, "", err};
     LAP_TRY(check_schema(d->path, root, err));
@@ -92,6 +92,12 @@ static lap_status read_document(lap_document *d, lap_error *err) {
     LAP_TRY(lap_field_object(&(lap_fields){d->path, "config", err}, config, "network", &network));
     lap_fields n = {d->path, "config.network", err};
     LAP_TRY(lap_field_text(&n, network, "weights", &weights));
+    LAP_TRY(lap_field_object(&(lap_fields){d->path, "config", err}, config, "run", &run));
+    lap_fields r = {d->path, "config.run", err};
+    LAP_TRY(lap_field_text(&r, run, "kernels", &d->kernels));
+    LAP_TRY(lap_field_text(&r, run, "prefer", &d->prefer));
+    LAP_TRY(lap_field_text(&r, run, "exclude", &d->exclude));
+    LAP_TRY(lap_field_text(&r, run, "overlap", &d->overlap));
     return read_rows(d, rows, weights, err);
 }
 

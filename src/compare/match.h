@@ -3,6 +3,7 @@
 #ifndef LAP_COMPARE_MATCH_H
 #define LAP_COMPARE_MATCH_H
 
+#include "base/text.h"
 #include "compare/document.h"
 
 /* What tells the rows of one comparison apart; everything else that matters must agree. */
@@ -31,7 +32,17 @@ bool lap_same_device(const lap_record *a, const lap_record *b);
 bool lap_same_case(const lap_record *a, const lap_record *b, lap_axis axis);
 
 /* Why two rows of one case cannot be compared all the same: their clocks (unless wall, when the
- * wall spans of both are taken), weights or verification differ. "" when they can. */
+ * wall spans of both are taken), weights, caches or verification differ. "" when they can; told of
+ * a, with b as the baseline. */
 const char *lap_difference(const lap_record *a, const lap_record *b, bool wall);
+/* The same, told of an a that has no baseline: b is another row of its case. */
+const char *lap_difference_alone(const lap_record *a, const lap_record *b, bool wall);
+/* The same, told of two rows as they are named, a first. */
+const char *lap_difference_between(const lap_record *a, const lap_record *b, bool wall);
+
+/* Append what a reader should know of two rows that are compared: "[run] kernels: naive against
+ * default; passes in a sample: 10 against 1", as somebody may do on purpose. Nothing when they are
+ * alike. */
+void lap_add_remarkable(lap_text *out, const lap_record *a, const lap_record *b);
 
 #endif

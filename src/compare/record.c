@@ -83,6 +83,7 @@ static lap_status read_times(const lap_fields *f, json_t *row, lap_record *r) {
     lap_optional told;
     LAP_TRY(lap_field_count(&in, latency, "n", &n));
     LAP_TRY(lap_field_text(&in, latency, "clock", &r->clock));
+    LAP_TRY(lap_field_count(&in, latency, "passes_per_sample", &r->passes));
     LAP_TRY(lap_field_real(&in, latency, "mean_s", &told));
     LAP_TRY(read_span(&in, latency, &latency_keys, n, &r->latency));
     check_summary(r, told);
@@ -112,6 +113,7 @@ static lap_status read_case(const lap_fields *f, json_t *row, lap_record *r) {
     LAP_TRY(lap_field_text(f, row, "host_name", &r->host));
     LAP_TRY(lap_field_text(f, row, "network", &r->network));
     LAP_TRY(lap_field_text(f, row, "precision", &r->precision));
+    LAP_TRY(lap_field_text(f, row, "cache", &r->cache));
     LAP_TRY(lap_field_count(f, row, "height", &r->height));
     LAP_TRY(lap_field_count(f, row, "width", &r->width));
     return lap_field_count(f, row, "batch", &r->batch);
@@ -154,6 +156,13 @@ static lap_status read_concurrent(const lap_fields *f, json_t *row, lap_record *
     return lap_field_text(&in, concurrent, "devices", &r->beside);
 }
 
+/* Wrong results have no time, also in a file that has one. */
+static void forget_times(lap_record *r) {
+    r->latency = r->wall = (lap_span){0};
+    r->fps = r->images_per_s = lap_none();
+    r->throughput_batch = 0;
+}
+
 lap_status lap_record_read(const lap_fields *f, json_t *row, const char *weights, lap_record *out) {
     static const char *const statuses[] = {"ok", "failed", "unsupported", "skipped"};
     if (!json_is_object(row))
@@ -178,5 +187,7 @@ lap_status lap_record_read(const lap_fields *f, json_t *row, const char *weights
     LAP_TRY(read_device(f, row, out));
     LAP_TRY(read_verified(f, row, out));
     LAP_TRY(read_times(f, row, out));
-    return read_throughput(f, row, out);
+    LAP_TRY(read_throughput(f, row, out));
+    if (out->proof == LAP_PROOF_FAILED) forget_times(out);
+    return LAP_OK;
 }

@@ -106,6 +106,16 @@ static void set_identity(builder *b, json_t *o, const lap_comparison *c, const l
         r->proof == LAP_PROOF_NONE ? json_null() : json_boolean(r->proof == LAP_PROOF_PASSED));
 }
 
+static json_t *baseline_value(builder *b, const lap_comparison *c, const lap_line *line) {
+    const lap_record *r = line->baseline;
+    if (!r || line->judgement <= LAP_JUDGED_BASELINE) return json_null();
+    json_t *o = json_object();
+    set_size(b, o, "file", document_index(c, r));
+    set_size(b, o, "row", r->index);
+    set_known(b, o, "precision", r->precision);
+    return o;
+}
+
 static json_t *line_value(builder *b, const lap_comparison *c, const lap_line *line) {
     const lap_record *r = line->record;
     const lap_span *span = lap_record_span(r, c->options->wall);
@@ -123,6 +133,7 @@ static json_t *line_value(builder *b, const lap_comparison *c, const lap_line *l
     set_real(b, o, "floor_s", r->floor_s);
     set_known(b, o, "measurement", r->trust);
     set_size(b, o, "group", line->group);
+    set(b, o, "compared_with", baseline_value(b, c, line));
     set(b, o, "speed", estimate_value(b, &line->speed));
     set(b, o, "throughput", estimate_value(b, &line->throughput));
     set_known(b, o, "verdict", lap_judgement_name(line->judgement));
@@ -139,13 +150,15 @@ static json_t *pair_value(builder *b, const lap_api_pair *pair) {
     set_known(b, o, "network", pair->a->network);
     set_count(b, o, "height", pair->a->height);
     set_count(b, o, "width", pair->a->width);
-    set_known(b, o, "precision", lap_precision_class(pair->a->precision));
+    set_known(b, o, "precision", pair->a->precision);
     set_known(b, o, "backend", pair->a->backend);
     set_known(b, o, "against", pair->b->backend);
+    set_known(b, o, "against_precision", pair->b->precision);
     set(b, o, "throughput", estimate_value(b, &pair->throughput));
     set(b, o, "batch_1_latency", estimate_value(b, &pair->latency));
     set(b, o, "launch_floor", estimate_value(b, &pair->launch));
     set_known(b, o, "apart", pair->apart);
+    set_known(b, o, "throughput_apart", pair->throughput_apart);
     return o;
 }
 

@@ -34,23 +34,33 @@ void lap_words_estimate(lap_text *out, const lap_estimate *e, bool utf8) {
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static void add_api(lap_text *out, const lap_record *r) {
+/* "CUDA" of "CUDA 13.0"; the backend's name without. */
+static const char *api_of(const lap_record *r, size_t *length) {
     const char *name = r->api[0] ? r->api : r->backend[0] ? r->backend : "an unknown API";
-    lap_text_addn(out, name, r->api[0] ? strcspn(name, " ") : strlen(name));
+    *length = r->api[0] ? strcspn(name, " ") : strlen(name);
+    return name;
+}
+
+static void add_api(lap_text *out, const lap_record *r) {
+    size_t length;
+    const char *name = api_of(r, &length);
+    lap_text_addn(out, name, length);
 }
 
 static const char *device_of(const lap_record *r) {
     return r->device[0] ? r->device : "an unnamed device";
 }
 
-void lap_words_label(lap_text *out, const lap_record *r, lap_axis axis) {
+static const char *precision_of(const lap_record *r) {
+    return r->precision[0] ? r->precision : "unknown precision";
+}
+
+static void add_label(lap_text *out, const lap_record *r, lap_axis axis, bool with_precision) {
     lap_text_add(out, device_of(r));
     lap_text_add(out, " through ");
     add_api(out, r);
+    if (with_precision || axis == LAP_BY_PRECISION) lap_text_addf(out, " in %s", precision_of(r));
     switch (axis) {
-    case LAP_BY_PRECISION:
-        lap_text_addf(out, " in %s", r->precision);
-        break;
     case LAP_BY_BATCH:
         lap_text_addf(out, " at batch %llu", (unsigned long long)r->batch);
         break;
@@ -69,29 +79,64 @@ void lap_words_label(lap_text *out, const lap_record *r, lap_axis axis) {
     }
 }
 
-void lap_words_case(lap_text *out, const lap_record *r, lap_axis axis) {
-    lap_text_addf(out, "%s %llux%llu", r->network[0] ? r->network : "unknown network",
-                  (unsigned long long)r->height, (unsigned long long)r->width);
-    if (axis != LAP_BY_PRECISION)
-        lap_text_addf(out, ", %s", r->precision[0] ? r->precision : "unknown precision");
-    if (axis == LAP_BY_BATCH)
-        lap_text_add(out, ", per image");
-    else
-        lap_text_addf(out, ", batch %llu", (unsigned long long)r->batch);
+static void add_others(lap_text *out, const lap_record *r) {
     if (r->others)
         lap_text_addf(out, ", at the same time as %llu other%s", (unsigned long long)r->others,
                       r->others == 1 ? "" : "s");
 }
 
-/* Names of two rows; where they are alike, the files they came from tell them apart. */
-static void two_labels(lap_text *a, lap_text *b, const lap_record *x, const lap_record *y,
-                       lap_axis axis) {
-    lap_words_label(a, x, axis);
-    lap_words_label(b, y, axis);
-    if (strcmp(lap_text_get(a), lap_text_get(b)) != 0) return;
-    bool files = strcmp(x->document->path, y->document->path) != 0;
-    lap_text_addf(a, " (%s)", files ? x->document->path : x->selector);
-    lap_text_addf(b, " (%s)", files ? y->document->path : y->selector);
+static void add_case(lap_text *out, const lap_record *r, lap_axis axis, bool with_precision) {
+    lap_text_addf(out, "%s %llux%llu", r->network[0] ? r->network : "unknown network",
+                  (unsigned long long)r->height, (unsigned long long)r->width);
+    if (with_precision && axis != LAP_BY_PRECISION) lap_text_addf(out, ", %s", precision_of(r));
+    if (axis == LAP_BY_BATCH)
+        lap_text_add(out, ", per image");
+    else
+        lap_text_addf(out, ", batch %llu", (unsigned long long)r->batch);
+    add_others(out, r);
+}
+
+static bool same_path(const lap_record *a, const lap_record *b) {
+    return strcmp(a->document->path, b->document->path) == 0;
+}
+
+static bool same_size(const lap_record *a, const lap_record *b) {
+    return a->height == b->height && a->width == b->width;
+}
+
+/* Are label and case of two rows the same words? */
+static bool reads_alike(const lap_record *a, const lap_record *b, lap_axis axis) {
+    size_t n, m;
+    const char *api = api_of(a, &n), *other = api_of(b, &m);
+    return a->batch == b->batch && a->others == b->others && same_size(a, b) &&
+           strcmp(a->precision, b->precision) == 0 && strcmp(a->network, b->network) == 0 &&
+           strcmp(a->device, b->device) == 0 && n == m && memcmp(api, other, n) == 0 &&
+           (axis != LAP_BY_FILE || same_path(a, b)) &&
+           (axis != LAP_BY_DRIVER || strcmp(a->driver, b->driver) == 0) &&
+           (axis != LAP_BY_VERSION || strcmp(a->document->version, b->document->version) == 0);
+}
+
+/* " (b.json, cuda:1)": what tells this row from all others that read like it. */
+static void add_details(lap_text *out, const lap_comparison *c, const lap_record *r) {
+    bool file = false, selector = false, host = false, row = false;
+    for (size_t i = 0; i < c->line_count; i++) {
+        const lap_record *s = c->lines[i].record;
+        if (s == r || !reads_alike(r, s, c->options->axis)) continue;
+        if (!same_path(r, s))
+            file = true;
+        else if (strcmp(r->host, s->host) != 0)
+            host = true;
+        else if (strcmp(r->selector, s->selector) != 0)
+            selector = true;
+        else
+            row = true;
+    }
+    const char *before = " (";
+    if (file) lap_text_addf(out, "%s%s", before, r->document->path), before = ", ";
+    if (host) lap_text_addf(out, "%s%s", before, r->host[0] ? r->host : "no host"), before = ", ";
+    if (selector) lap_text_addf(out, "%s%s", before, r->selector), before = ", ";
+    if (row) lap_text_addf(out, "%srow %zu", before, r->index + 1), before = ", ";
+    if (before[0] == ',') lap_text_add(out, ")");
 }
 
 /* ---- sentences ------------------------------------------------------------------------------ */
@@ -111,20 +156,21 @@ static void add_relation(lap_text *out, const lap_estimate *speed, bool utf8) {
 }
 
 void lap_words_sentence(lap_text *out, const lap_comparison *c, const lap_line *line, bool utf8) {
-    const lap_record *r = line->record, *b = c->groups[line->group].baseline->record;
-    lap_text label = {0}, other = {0};
-    two_labels(&label, &other, r, b, c->options->axis);
-    lap_text_addf(out, "%s runs ", lap_text_get(&label));
-    lap_words_case(out, r, c->options->axis);
+    const lap_record *r = line->record, *b = line->baseline;
+    lap_axis axis = c->options->axis;
+    bool one_precision = strcmp(r->precision, b->precision) == 0;
+    add_label(out, r, axis, !one_precision);
+    add_details(out, c, r);
+    lap_text_add(out, " runs ");
+    add_case(out, r, axis, one_precision);
     lap_text_add(out, ", ");
     add_relation(out, &line->speed, utf8);
-    lap_text_addf(out, " %s", lap_text_get(&other));
+    lap_text_add(out, " ");
+    add_label(out, b, axis, !one_precision);
+    add_details(out, c, b);
     if (line->speed.has && !line->speed.has_interval)
         lap_text_add(out, "; how sure that is cannot be told from a single sample");
     lap_text_add(out, ".");
-    if (label.failed || other.failed) out->failed = true;
-    lap_text_free(&label);
-    lap_text_free(&other);
 }
 
 /* ", throughput 1.01 times higher": a part of the line about a pair. */
@@ -138,19 +184,37 @@ static void add_part(lap_text *out, const char *what, const lap_estimate *e, con
     lap_text_addf(out, " times %s", equal ? "as good" : e->ratio < 1 ? worse : better);
 }
 
+/* "; throughput not compared: the first was verified, the second was not" */
+static void add_apart(lap_text *out, const char *what, const char *why) {
+    if (why[0]) lap_text_addf(out, "; %s not compared: %s", what, why);
+}
+
+static void add_pair_unlike(lap_text *out, const lap_record *a, const lap_record *b) {
+    lap_text told = {0};
+    if (a && b) lap_add_remarkable(&told, a, b);
+    if (told.length) lap_text_addf(out, " (%s)", lap_text_get(&told));
+    if (told.failed) out->failed = true;
+    lap_text_free(&told);
+}
+
 void lap_words_pair(lap_text *out, const lap_comparison *c, const lap_api_pair *pair, bool utf8) {
-    const lap_record *a = pair->a;
-    lap_text_addf(out, "%s, %s %llux%llu %s, ", device_of(a), a->network,
-                  (unsigned long long)a->height, (unsigned long long)a->width,
-                  lap_precision_class(a->precision));
+    const lap_record *a = pair->a, *b = pair->b;
+    bool one = strcmp(a->precision, b->precision) == 0;
+    lap_text_addf(out, "%s, %s %llux%llu%s%s, ", device_of(a), a->network,
+                  (unsigned long long)a->height, (unsigned long long)a->width, one ? " " : "",
+                  one ? a->precision : "");
     add_api(out, a);
+    if (!one) lap_text_addf(out, " in %s", precision_of(a));
     lap_text_add(out, " against ");
-    add_api(out, pair->b);
+    add_api(out, b);
+    if (!one) lap_text_addf(out, " in %s", precision_of(b));
     size_t before = out->length;
     add_part(out, "throughput", &pair->throughput, "higher", "lower", utf8);
-    add_part(out, c->options->wall ? "batch-1 wall latency" : "batch-1 latency", &pair->latency,
-             "shorter", "longer", utf8);
-    if (pair->apart[0]) lap_text_addf(out, "; batch-1 latency not compared: %s", pair->apart);
+    add_apart(out, "throughput", pair->throughput_apart);
+    const char *latency = c->options->wall ? "batch-1 wall latency" : "batch-1 latency";
+    add_part(out, latency, &pair->latency, "shorter", "longer", utf8);
+    if (pair->latency.has) add_pair_unlike(out, pair->batch_1a, pair->batch_1b);
+    add_apart(out, "batch-1 latency", pair->apart);
     add_part(out, "launch floor", &pair->launch, "shorter", "longer", utf8);
     if (out->length == before) lap_text_add(out, "; nothing to compare");
     lap_text_add(out, ".");
@@ -158,39 +222,85 @@ void lap_words_pair(lap_text *out, const lap_comparison *c, const lap_api_pair *
 
 /* ---- remarks -------------------------------------------------------------------------------- */
 
-static void add_line_name(lap_text *out, const lap_record *r) {
-    lap_text_addf(out, "%s, %s, batch %llu (%s)", device_of(r),
-                  r->selector[0] ? r->selector : "unknown route", (unsigned long long)r->batch,
-                  r->document->path);
+static bool compared(const lap_line *line) {
+    return line->judgement > LAP_JUDGED_BASELINE;
 }
 
-/* At most three remarks about one line; false when there is no such one. */
+/* "NVIDIA H200, cuda:0, fp16, batch 1 (a.json)": of network, size, precision and so on those that
+ * tell the row from others of this route and batch. */
+static void add_line_name(lap_text *out, const lap_comparison *c, const lap_record *r) {
+    bool network = false, size = false, precision = false, others = false, host = false,
+         row = false;
+    for (size_t i = 0; i < c->line_count; i++) {
+        const lap_record *s = c->lines[i].record;
+        if (s == r || s->batch != r->batch || strcmp(s->selector, r->selector) != 0 ||
+            strcmp(s->device, r->device) != 0)
+            continue;
+        bool a = strcmp(s->network, r->network) != 0, b = !same_size(s, r),
+             d = strcmp(s->precision, r->precision) != 0, e = s->others != r->others,
+             h = strcmp(s->host, r->host) != 0;
+        network |= a, size |= b, precision |= d, others |= e, host |= h;
+        row |= !a && !b && !d && !e && !h && same_path(s, r);
+    }
+    lap_text_addf(out, "%s, %s", device_of(r), r->selector[0] ? r->selector : "unknown route");
+    if (host && r->host[0]) lap_text_addf(out, " of %s", r->host);
+    if (network) lap_text_addf(out, ", %s", r->network[0] ? r->network : "unknown network");
+    if (size)
+        lap_text_addf(out, ", %llux%llu", (unsigned long long)r->height,
+                      (unsigned long long)r->width);
+    if (precision) lap_text_addf(out, ", %s", precision_of(r));
+    lap_text_addf(out, ", batch %llu", (unsigned long long)r->batch);
+    if (others) add_others(out, r);
+    if (row) lap_text_addf(out, ", row %zu", r->index + 1);
+    lap_text_addf(out, " (%s)", r->document->path);
+}
+
+/* A line that is compared with what was run in another way. */
+static bool unlike_remark(lap_text *out, const lap_comparison *c, const lap_line *line) {
+    lap_text told = {0};
+    if (compared(line)) lap_add_remarkable(&told, line->record, line->baseline);
+    bool any = told.length > 0;
+    if (any) {
+        add_line_name(out, c, line->record);
+        lap_text_addf(out, ": compared with what ran in another way: %s", lap_text_get(&told));
+    }
+    if (told.failed) out->failed = true;
+    lap_text_free(&told);
+    return any;
+}
+
+/* At most four remarks about one line; false when there is no such one. */
 static bool line_remark(lap_text *out, const lap_comparison *c, const lap_line *line, int which) {
     const lap_record *r = line->record;
-    const lap_group *g = &c->groups[line->group];
     switch (which) {
     case 0:
-        if (!line->apart[0] && !(line == g->baseline && g->missing)) return false;
-        add_line_name(out, r);
+        if (!line->apart[0] && !line->missing) return false;
+        add_line_name(out, c, r);
         if (!line->apart[0]) {
-            lap_text_add(out, ": no other file has this case of the baseline");
+            lap_text_add(out, ": nothing was there to compare with this row of the baseline");
             return true;
         }
         if (line->judgement == LAP_JUDGED_BASELINE)
             lap_text_addf(out, ": the baseline is %s", line->apart);
         else
-            lap_text_addf(out, ": %s: %s", r->ok ? "set apart" : r->status, line->apart);
+            lap_text_addf(out, ": %s: %s",
+                          r->proof == LAP_PROOF_FAILED ? "wrong"
+                          : r->ok                      ? "set apart"
+                                                       : r->status,
+                          line->apart);
         return true;
     case 1:
         if (!r->trust[0] || strcmp(r->trust, "stable") == 0) return false;
-        add_line_name(out, r);
+        add_line_name(out, c, r);
         lap_text_addf(out, ": its own file calls the measurement %s", r->trust);
         return true;
-    default:
+    case 2:
         if (!r->remark[0]) return false;
-        add_line_name(out, r);
+        add_line_name(out, c, r);
         lap_text_addf(out, ": %s", r->remark);
         return true;
+    default:
+        return unlike_remark(out, c, line);
     }
 }
 
@@ -218,10 +328,6 @@ static void tell(telling *t, bool any) {
     if (t->text.data) t->text.data[0] = '\0';
 }
 
-static bool compared(const lap_line *line) {
-    return line->judgement > LAP_JUDGED_BASELINE;
-}
-
 const char *lap_topic_title(lap_topic topic) {
     static const char *const titles[LAP_TOPICS] = {"Speed", "One device through two APIs",
                                                    "Remarks"};
@@ -234,7 +340,7 @@ bool lap_words_each(const lap_comparison *c, lap_topic topic, bool utf8, lap_wor
     for (size_t i = 0; topic == LAP_TOPIC_REMARKS && i < c->document_count; i++)
         tell(&t, document_remark(&t.text, c, i));
     for (size_t i = 0; topic == LAP_TOPIC_REMARKS && i < c->line_count; i++)
-        for (int which = 0; which < 3; which++)
+        for (int which = 0; which < 4; which++)
             tell(&t, line_remark(&t.text, c, &c->lines[i], which));
     for (size_t i = 0; topic == LAP_TOPIC_SPEED && i < c->line_count; i++) {
         if (!compared(&c->lines[i])) continue;

@@ -10,17 +10,14 @@
  * "1.43" without an interval. Appends nothing when there is no estimate. */
 void lap_words_estimate(lap_text *out, const lap_estimate *e, bool utf8);
 
-/* "NVIDIA H200 through CUDA", "… in fp16": what the axis tells apart. */
-void lap_words_label(lap_text *out, const lap_record *r, lap_axis axis);
-/* "resnet18 224x224, fp32, batch 1"; without what the axis tells apart. */
-void lap_words_case(lap_text *out, const lap_record *r, lap_axis axis);
-
 /* "A runs resnet18 (224x224, fp32, batch 1) 1.43 ± 0.01 times faster than B." Only for lines that
- * were compared. */
+ * were compared. A and B say what tells them from every other line: API, precision where theirs
+ * differ, what the axis tells apart, file and selector where needed. */
 void lap_words_sentence(lap_text *out, const lap_comparison *c, const lap_line *line, bool utf8);
 
 /* "NVIDIA H200, resnet18 224x224 fp32, CUDA against OpenCL: throughput 1.01 times higher, batch-1
- * latency 1.67 ± 0.03 times shorter, launch floor 2.1 times shorter (2.4 us, 5.1 us)." */
+ * latency 1.67 ± 0.03 times shorter, launch floor 2.1 times shorter."; "… CUDA in fp32x3 against
+ * OpenCL in fp32 …". */
 void lap_words_pair(lap_text *out, const lap_comparison *c, const lap_api_pair *pair, bool utf8);
 
 /* What is told beneath the table. */

@@ -31,8 +31,9 @@ static void add_times(lap_text *out, const paper_row *r) {
     double wall = r->wall > 0 ? r->wall : 2 * r->mean;
     lap_text_addf(out,
                   "\"latency\": {\"n\": %u, \"mean_s\": %.15g, \"std_s\": %s, \"p50_s\": %.15g, "
-                  "\"clock\": \"%s\", \"samples_s\": null}, ",
-                  n, r->mean, deviation, r->mean, either(r->clock, "device"));
+                  "\"clock\": \"%s\", \"passes_per_sample\": %u, \"samples_s\": null}, ",
+                  n, r->mean, deviation, r->p50 > 0 ? r->p50 : r->mean, either(r->clock, "device"),
+                  r->passes ? r->passes : 1);
     lap_text_addf(out,
                   "\"spans\": {\"wall_s\": %.15g, \"wall_mean_s\": %.15g, \"wall_std_s\": %s}, ",
                   wall, wall, deviation);
@@ -75,6 +76,7 @@ static void add_row(lap_text *out, const paper_row *r) {
         lap_text_add(out, "\"set\": 1}, ");
     }
     if (r->host) add_quoted(out, "host_name", r->host);
+    if (r->cache) add_quoted(out, "cache", r->cache);
     if (r->floor > 0) lap_text_addf(out, "\"timer\": {\"empty_device_s\": %.15g}, ", r->floor);
     int size = r->size ? r->size : 224;
     lap_text_addf(out, "\"height\": %d, \"width\": %d, \"batch\": %u}", size,
@@ -90,7 +92,9 @@ void paper_text(const paper *p, const paper_row *rows, size_t count, lap_text *o
     add_quoted(out, "cpu", either(p->cpu, "a processor"));
     lap_text_add(out, "\"memory_bytes\": 1024}, \"config\": {\"network\": {");
     add_quoted(out, "weights", either(p->weights, "synthetic:1"));
-    lap_text_add(out, "\"model\": \"resnet18\"}}, \"rows\": [");
+    lap_text_add(out, "\"model\": \"resnet18\"}, \"run\": {");
+    add_quoted(out, "kernels", either(p->kernels, "default"));
+    lap_text_add(out, "\"overlap\": \"yes\"}}, \"rows\": [");
     for (size_t i = 0; i < count; i++) {
         if (i) lap_text_add(out, ", ");
         add_row(out, &rows[i]);

@@ -28,12 +28,15 @@ typedef struct paper_row {
     const char *clock;      /* "device" */
     const char *verified;   /* "true"; "null" writes no verification at all */
     const char *trust;      /* left out */
+    const char *cache;      /* left out */
     int size;               /* 224 */
     int width;              /* size */
     unsigned batch;         /* 1 */
     double mean;            /* 0: no latency */
     double std;             /* < 0: null */
     unsigned n;             /* 100 */
+    unsigned passes;        /* 1 */
+    double p50;             /* mean */
     double images_per_s;    /* 0: no throughput */
     double floor;           /* 0: left out */
     double wall;            /* mean of the wall spans; 0: twice the mean */
@@ -44,6 +47,7 @@ typedef struct paper_row {
 
 typedef struct paper {
     const char *name, *started, *cpu, *version, *weights; /* "a.json", … */
+    const char *kernels;                                  /* "default" */
 } paper;
 
 /* The document, loaded; the test fails when it does not load. */
