@@ -42,7 +42,6 @@ typedef struct options {
 static const struct option table[] = {
     {"output", required_argument, NULL, 'o'}, {"baseline", required_argument, NULL, 'b'},
     {"title", required_argument, NULL, 't'},  {"database", required_argument, NULL, 'd'},
-
     {"no-charts", no_argument, NULL, 'n'},    {"force", no_argument, NULL, 'f'},
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
 
@@ -95,11 +94,19 @@ static lap_status apply(int answer, const char *value, options *to, lap_error *e
     }
 }
 
+static const char *name_of(int answer) {
+    int i = 0;
+    while (table[i].val != answer)
+        i++;
+    return table[i].name;
+}
+
 static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
     *to = (options){.output = "report.html", .title = "Benchmark report"};
     opterr = 0; /* the messages are ours */
     optind = 0; /* glibc: start afresh */
     int answer;
+    bool given[256] = {false};
     while ((answer = getopt_long(argc, argv, ":ho:", table, NULL)) != -1) {
         if (answer == '?' || answer == ':') {
             char letter[3] = {'-', (char)optopt, '\0'};
@@ -107,6 +114,10 @@ static lap_status parse(int argc, char **argv, options *to, lap_error *err) {
             bool is_short = optopt > 0 && strncmp(argv[optind - 1], "--", 2) != 0;
             return usage_error(answer, is_short ? letter : argv[optind - 1], err);
         }
+        if (given[answer & 255] && optarg)
+            return LAP_FAIL(err, LAP_E_CONFIG, "report: --%s: given twice; expected once",
+                            name_of(answer));
+        given[answer & 255] = true;
         LAP_TRY(apply(answer, optarg, to, err));
     }
     to->files = argv + optind;

@@ -179,6 +179,13 @@ static lap_status usage_error(int answer, const char *word, lap_error *err) {
                     closest ? "?" : ";");
 }
 
+static const char *name_of(int id) {
+    int i = 0;
+    while (rows[i].id != id)
+        i++;
+    return rows[i].name;
+}
+
 static lap_status walk(int argc, char **argv, lap_compare_command *out, lap_error *err) {
     struct option options[ROWS + 1];
     for (int i = 0; i < ROWS; i++)
@@ -188,6 +195,7 @@ static lap_status walk(int argc, char **argv, lap_compare_command *out, lap_erro
     options[ROWS] = (struct option){0};
     opterr = 0; /* the messages are ours */
     optind = 0; /* glibc: start afresh */
+    bool given[OPT_HELP - OPT_BASELINE + 1] = {false};
     for (;;) {
         int answer = getopt_long(argc, argv, ":ho:", options, NULL);
         if (answer == -1) return LAP_OK;
@@ -198,7 +206,16 @@ static lap_status walk(int argc, char **argv, lap_compare_command *out, lap_erro
             bool is_short = optopt > 0 && optopt < OPT_BASELINE;
             return usage_error(answer, is_short ? letter : argv[optind - 1], err);
         }
+        /* The last one would win without a word: a gate could be loosened so. */
+        if (given[answer - OPT_BASELINE] && optarg)
+            return LAP_FAIL(err, LAP_E_CONFIG, "--%s: given twice; expected once, leave one out",
+                            name_of(answer));
+        given[answer - OPT_BASELINE] = true;
         LAP_TRY(apply(answer, optarg, out, err));
+        if (given[OPT_MARGIN - OPT_BASELINE] && given[OPT_FAIL_IF_SLOWER - OPT_BASELINE])
+            return LAP_FAIL(err, LAP_E_CONFIG,
+                            "--margin and --fail-if-slower: both set the margin; expected one of "
+                            "them (--fail-if-slower PERCENT for a gate)");
     }
 }
 

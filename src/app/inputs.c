@@ -8,6 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* What a file is, whatever it is called. */
+struct lap_input_file {
+    dev_t device;
+    ino_t inode;
+};
+
 /* One more pointer in list, of count so far. NULL on a lack of memory. */
 static void *longer(void *list, size_t count) {
     return realloc(list, (count + 1) * sizeof(void *));
@@ -21,6 +27,12 @@ static lap_status add_document(lap_inputs *in, const char *name, json_t *root, l
     }
     in->documents = list;
     LAP_TRY(lap_document_take(name, root, in->report, &list[in->count], err));
+    /* Rows of the history that were added by another query already. */
+    for (size_t i = 0; i < in->count; i++)
+        if (strcmp(list[i]->path, name) == 0 && lap_document_same(list[i], list[in->count])) {
+            lap_document_free(list[in->count]);
+            return LAP_OK;
+        }
     in->count++;
     return LAP_OK;
 }
@@ -64,9 +76,16 @@ static lap_status keep_rows(json_t *root, const lap_history_paper *paper, lap_er
     return LAP_OK;
 }
 
+typedef struct taking {
+    lap_inputs *inputs;
+    size_t papers;
+} taking;
+
 static lap_status take_paper(void *context, const lap_history_paper *paper, lap_error *err) {
-    lap_inputs *in = context;
+    taking *t = context;
+    lap_inputs *in = t->inputs;
     char name[32];
+    t->papers++;
     json_t *root;
     snprintf(name, sizeof name, "%s%.8s", history_prefix, paper->run_id);
     LAP_TRY(lap_source_json(name, paper->text, paper->length, &root, err));
@@ -80,17 +99,17 @@ static lap_status add_matching(lap_inputs *in, const char *text, lap_error *err)
     char *path;
     lap_query query;
     lap_history *history = NULL;
-    size_t before = in->count;
+    taking t = {.inputs = in};
     LAP_TRY(lap_query_parse(text, &query, err));
     lap_status status = lap_history_path(in->database, &path, err);
     if (status == LAP_OK) {
         status = lap_history_open(path, LAP_HISTORY_READ, &history, err);
         free(path);
     }
-    if (status == LAP_OK) status = lap_history_papers(history, &query, take_paper, in, err);
+    if (status == LAP_OK) status = lap_history_papers(history, &query, take_paper, &t, err);
     lap_history_close(history);
     lap_query_free(&query);
-    if (status == LAP_OK && in->count == before)
+    if (status == LAP_OK && t.papers == 0)
         status = LAP_FAIL(err, LAP_E_CONFIG, "%s%.100s: nothing matches", history_prefix, text);
     return status;
 }
@@ -105,9 +124,28 @@ lap_status lap_inputs_add_baseline(lap_inputs *in, const char *path, lap_error *
                     path, in->count, in->count > 1 ? " (add latest or run=ID to the query)" : "");
 }
 
+/* Sets *seen when this file was read already, and notes it down otherwise. What is no file (a pipe)
+ * is never seen. */
+static lap_status note_file(lap_inputs *in, const char *path, bool *seen, lap_error *err) {
+    struct stat info;
+    *seen = false;
+    if (strcmp(path, "-") == 0 || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return LAP_OK;
+    for (size_t i = 0; i < in->file_count; i++)
+        if (in->files[i].device == info.st_dev && in->files[i].inode == info.st_ino) *seen = true;
+    if (*seen) return LAP_OK;
+    struct lap_input_file *list = realloc(in->files, (in->file_count + 1) * sizeof *list);
+    if (!list) return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory", path);
+    in->files = list;
+    list[in->file_count++] = (struct lap_input_file){info.st_dev, info.st_ino};
+    return LAP_OK;
+}
+
 lap_status lap_inputs_add(lap_inputs *in, const char *path, lap_error *err) {
+    bool seen;
     if (strncmp(path, history_prefix, strlen(history_prefix)) == 0)
         return add_matching(in, path + strlen(history_prefix), err);
+    LAP_TRY(note_file(in, path, &seen, err));
+    if (seen) return LAP_OK;
     lap_text text = {0};
     lap_status status = lap_source_read(path, &text, err);
     if (status == LAP_OK) status = add_text(in, path, &text, err);
@@ -122,6 +160,7 @@ void lap_inputs_free(lap_inputs *in) {
         lap_spans_free(in->spans[i]);
     free(in->documents);
     free(in->spans);
+    free(in->files);
     *in = (lap_inputs){0};
 }
 

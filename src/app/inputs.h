@@ -12,11 +12,13 @@ typedef struct lap_inputs {
     size_t count;
     lap_spans_document **spans;
     size_t spans_count;
+    struct lap_input_file *files; /* that were read, so that none is read twice */
+    size_t file_count;
 } lap_inputs;
 
 /* Add the document at path; "-" is standard input; "history:QUERY" adds every document of the
  * history that matches, with the rows that match. Without report, a document of another kind than
- * a run's is refused by name. */
+ * a run's is refused by name. A file that was added already, by whatever name, adds nothing. */
 lap_status lap_inputs_add(lap_inputs *inputs, const char *path, lap_error *err);
 void lap_inputs_free(lap_inputs *inputs);
 

@@ -49,6 +49,18 @@ for bad in '--format cvs' '--by devise' '--sort sped' '--clock both' '--columns 
 done
 expect 2 - -
 says err 'once'
+# The last of two must not win without a word.
+expect 2 h200-cuda.json --baseline cuda --fail-if-slower 5 --margin 50
+says err 'expected one of them'
+expect 2 h200-cuda.json --baseline cuda --margin 50 --fail-if-slower 5
+for twice in '--baseline cuda --baseline opencl' '--by api --by file' '--margin 1 --margin 2' \
+  '--fail-if-slower 5 --fail-if-slower 50 --baseline cuda' '--sort speed --sort batch' \
+  '-o x --output y' '--columns n --columns n' '--format csv --format csv' '--clock row --clock wall'; do
+  expect 2 h200-cuda.json $twice
+  says err 'given twice'
+done
+[ ! -e x ] && [ ! -e y ] || fail "a file was written in spite of an error"
+expect 0 h200-cuda.json --force --force
 
 # ---- documents -----------------------------------------------------------------------------------
 for format in table markdown csv html json latex; do
@@ -87,6 +99,11 @@ ls ./*.tmp 2> /dev/null && fail "temporary files are left"
 cp h200-cuda.json copy.json
 expect 0 h200-cuda.json copy.json
 says out 'the same run'
+ln -s h200-cuda.json link.json
+expect 0 h200-opencl.json h200-cuda.json ./link.json --baseline h200-cuda.json
+grep -q 'the same run' out && fail "the baseline is called a copy of itself"
+expect 0 h200-opencl.json h200-cuda.json link.json --baseline h200-cuda.json --format json
+value out files.# 2
 printf '{"schema": "warmlap/2", "rows": []}' > newer.json
 expect 2 h200-cuda.json newer.json
 says err "schema 'warmlap/2' is of a newer warmlap"

@@ -5,6 +5,7 @@
 #include "compare/render.h"
 #include "compare/words.h"
 #include "report/format.h"
+#include "report/sheet.h"
 
 #include <jansson.h>
 #include <locale.h>
@@ -406,7 +407,9 @@ static void table_fits(void **state) {
     lap_error err = {0};
     lap_text text = {0};
     assert_int_equal(lap_compare_table(&f->c, &all, NULL, &text, &err), LAP_E_CONFIG);
-    assert_non_null(strstr(err.message, "at most 16"));
+    char most[32];
+    snprintf(most, sizeof most, "at most %d", LAP_SHEET_COLUMNS);
+    assert_non_null(strstr(err.message, most));
     lap_text_free(&text);
     drop(f);
 }

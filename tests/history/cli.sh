@@ -107,6 +107,8 @@ expect 2 compare history:devcie=x
 says err 'did you mean device'
 expect 0 report history:all -o report.html
 says report.html 'history:'
+expect 0 report history:all --baseline history:latest -o again.html
+grep -q 'the same run' again.html && fail "the baseline is called a copy of itself"
 expect 2 compare history:all --database nosuch.sqlite
 says err 'nosuch.sqlite'
 cp "$XDG_DATA_HOME/warmlap/history.sqlite" other.sqlite

@@ -51,6 +51,17 @@ says err 'exists'
 expect 0 h200-survey.json h200-fp16.json --baseline cuda:0 --title 'Two files' --force
 says report.html '<title>Two files</title>'
 says report.html 'h200-fp16.json'
+expect 2 h200-survey.json --baseline cuda --baseline opencl -o x.html
+says err 'given twice'
+expect 2 h200-survey.json -o x.html --output y.html
+says err 'given twice'
+expect 0 h200-fp16.json h200-survey.json ./h200-survey.json --baseline h200-survey.json -o -
+says out 'from 2 files'
+grep -q 'the same run' out && fail "the baseline is called a copy of itself"
+cp h200-fp16.json copy.json
+expect 0 h200-fp16.json copy.json -o -
+says out 'from 1 file<'
+says out 'the same run'
 expect 0 h200-fp16.json --baseline h200-survey.json -o -
 says out '<!DOCTYPE html>'
 says out 'connect-src '

@@ -191,11 +191,31 @@ static void spans_documents(void **state) {
     }
 }
 
+/* One over a latency is no throughput, and a wrong row has no figures at all. */
+static void key_figures(void **state) {
+    (void)state;
+    paper_row rows[] = {{.mean = 0.004, .batch = 8},
+                        {.mean = 0.001, .images_per_s = 9000, .verified = "false"},
+                        {.mean = 0.002, .images_per_s = 1500}};
+    lap_text page = page_of(rows, 2, &with, true);
+    assert_null(strstr(page.data, "Highest throughput"));
+    assert_non_null(strstr(page.data, "Shortest latency</dt><dd>4.000 ms</dd>"));
+    lap_text_free(&page);
+    page = page_of(rows, 3, &with, true);
+    assert_non_null(strstr(page.data, "Highest throughput</dt><dd>1500 images/s</dd>"));
+    assert_non_null(strstr(page.data, "batch 256</dd>"));
+    lap_text_free(&page);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(policy_names_the_scripts), cmocka_unit_test(without_charts_it_says_so),
-        cmocka_unit_test(names_are_data),           cmocka_unit_test(nothing_to_show),
-        cmocka_unit_test(wrong_types_are_named),    cmocka_unit_test(spans_documents),
+        cmocka_unit_test(policy_names_the_scripts),
+        cmocka_unit_test(without_charts_it_says_so),
+        cmocka_unit_test(names_are_data),
+        cmocka_unit_test(nothing_to_show),
+        cmocka_unit_test(wrong_types_are_named),
+        cmocka_unit_test(spans_documents),
+        cmocka_unit_test(key_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
