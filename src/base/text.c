@@ -156,7 +156,23 @@ size_t lap_text_utf8(const char *text) {
     return code < least || code > 0x10FFFF || surrogate ? 0 : n;
 }
 
-char *lap_text_clean(char *s) {
+/* Characters of three bytes that break the line, or that turn the order of what follows around and
+ * make a text look like another: LRM, RLM, line and paragraph separator, embeddings, overrides,
+ * isolates. */
+static bool is_invisible(const char *s) {
+    const unsigned char *u = (const unsigned char *)s;
+    unsigned code = (u[0] & 0x0Fu) << 12 | (u[1] & 0x3Fu) << 6 | (u[2] & 0x3Fu);
+    return code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+/* Arabic letter mark, or a C1 control character. */
+static bool is_control_pair(const char *s) {
+    const unsigned char *u = (const unsigned char *)s;
+    return (u[0] == 0xC2 && u[1] < 0xA0) || (u[0] == 0xD8 && u[1] == 0x9C);
+}
+
+size_t lap_text_blank_controls(char *s) {
     size_t in = 0, out = 0;
     while (s[in]) {
         unsigned char c = (unsigned char)s[in];
@@ -167,15 +183,21 @@ char *lap_text_clean(char *s) {
         } else if (n == 1 && (c < 0x20 || c == 0x7F)) {
             s[out++] = ' ';
             in++;
-        } else if (n == 2 && c == 0xC2 && (unsigned char)s[in + 1] < 0xA0) {
-            s[out++] = ' '; /* C1 control characters */
-            in += 2;
+        } else if ((n == 2 && is_control_pair(s + in)) || (n == 3 && is_invisible(s + in))) {
+            s[out++] = ' ';
+            in += n;
         } else {
             memmove(s + out, s + in, n);
             in += n;
             out += n;
         }
     }
+    s[out] = '\0';
+    return out;
+}
+
+char *lap_text_clean(char *s) {
+    size_t out = lap_text_blank_controls(s);
     while (out > 0 && s[out - 1] == ' ')
         out--;
     s[out] = '\0';

@@ -32,9 +32,11 @@ bool lap_parse_double(const char *s, double *out); /* decimal point '.', finite 
 /* printf of a double that always writes '.' as the decimal point. */
 void lap_format_double(char *buffer, size_t size, int significant, double value);
 
-/* In place: remove blanks and control characters at both ends, NULs being the end; inner control
- * characters become blanks; bytes that are not valid UTF-8 become '?'. Returns s. Device names pass
- * through this once, where they enter the program. */
+/* In place: control characters (C0, DEL, C1), line separators and what changes the direction of
+ * text become blanks, bytes that are not valid UTF-8 become '?'. The new length, never longer. */
+size_t lap_text_blank_controls(char *s);
+/* The same, and removes blanks at both ends. Returns s. Device names pass through this once, where
+ * they enter the program. */
 char *lap_text_clean(char *s);
 
 /* Bytes of the valid UTF-8 sequence at s, which is terminated; 0 if the bytes there are not one. */

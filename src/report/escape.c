@@ -65,16 +65,25 @@ void lap_escape_latex(lap_text *out, const char *text) {
     add_replaced(out, text, table);
 }
 
+/* What spreadsheets take for a formula. A number is none, whatever its sign. */
+static bool is_formula(const char *text) {
+    double number;
+    return text[0] && strchr("=+-@", text[0]) && text[1] && !lap_parse_double(text, &number);
+}
+
 void lap_escape_csv(lap_text *out, const char *text) {
+    lap_text clean = {0};
     if (!text) return;
-    size_t n = strlen(text);
-    bool blank_end = n > 0 && (text[0] == ' ' || text[n - 1] == ' ');
-    if (!text[strcspn(text, ",\"\r\n")] && !blank_end) {
-        lap_text_add(out, text);
-        return;
-    }
-    lap_text_add(out, "\"");
-    for (const char *s = text; *s; s++)
+    lap_text_add(&clean, is_formula(text) ? "'" : "");
+    lap_text_add(&clean, text);
+    if (clean.data) clean.length = lap_text_blank_controls(clean.data);
+    const char *s = lap_text_get(&clean);
+    size_t n = clean.length;
+    bool quotes = s[strcspn(s, ",\"")] || (n > 0 && (s[0] == ' ' || s[n - 1] == ' '));
+    lap_text_add(out, quotes ? "\"" : "");
+    for (; *s; s++)
         lap_text_addn(out, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
-    lap_text_add(out, "\"");
+    lap_text_add(out, quotes ? "\"" : "");
+    if (clean.failed) out->failed = true;
+    lap_text_free(&clean);
 }

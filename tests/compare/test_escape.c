@@ -41,12 +41,40 @@ static void latex(void **state) {
     escapes(lap_escape_latex, "<|>`", "\\textless{}\\textbar{}\\textgreater{}\\textasciigrave{}");
 }
 
+/* Marks, separators, overrides and isolates: none of them passes, in any format. */
+static void direction(void **state) {
+    (void)state;
+    static const char *const marks[] = {
+        "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xa9",
+        "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",
+        "\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9"};
+    lap_escape *const formats[] = {lap_escape_markdown, lap_escape_html, lap_escape_latex,
+                                   lap_escape_csv};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        for (size_t f = 0; f < 4; f++) {
+            char text[16];
+            snprintf(text, sizeof text, "a%sb", marks[i]);
+            escapes(formats[f], text, "a b");
+        }
+    escapes(lap_escape_html, "\xe2\x80\x93\xe2\x82\xac", "\xe2\x80\x93\xe2\x82\xac");
+}
+
 static void csv(void **state) {
     (void)state;
     escapes(lap_escape_csv, "plain", "plain");
     escapes(lap_escape_csv, "a,b", "\"a,b\"");
     escapes(lap_escape_csv, "say \"x\"", "\"say \"\"x\"\"\"");
-    escapes(lap_escape_csv, "a\nb", "\"a\nb\"");
+    escapes(lap_escape_csv, "a\nb\r\x1b[31m\x07\x7f\xc2\x9b", "\"a b  [31m   \"");
+    escapes(lap_escape_csv,
+            "a\xe2\x80\xae"
+            "b\xff",
+            "a b?");
+    escapes(lap_escape_csv, "=1+1", "'=1+1");
+    escapes(lap_escape_csv, "@SUM(A1,\"\")", "\"'@SUM(A1,\"\"\"\")\"");
+    escapes(lap_escape_csv, "+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0");
+    escapes(lap_escape_csv, "-0.5e-3", "-0.5e-3");
+    escapes(lap_escape_csv, "+4", "+4");
+    escapes(lap_escape_csv, "-", "-");
     escapes(lap_escape_csv, " x", "\" x\"");
     escapes(lap_escape_csv, "", "");
     escapes(lap_escape_csv, NULL, "");
@@ -54,10 +82,8 @@ static void csv(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(markdown),
-        cmocka_unit_test(html),
-        cmocka_unit_test(latex),
-        cmocka_unit_test(csv),
+        cmocka_unit_test(markdown),  cmocka_unit_test(html), cmocka_unit_test(latex),
+        cmocka_unit_test(direction), cmocka_unit_test(csv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,6 +190,14 @@ static const char *field(const grid *g, size_t record, const char *column) {
     return NULL;
 }
 
+/* What CSV has of a text: controls are blanks. */
+static const char *blanked(const char *text) {
+    static char copy[4096];
+    snprintf(copy, sizeof copy, "%s", text);
+    lap_text_blank_controls(copy);
+    return copy;
+}
+
 static void csv_reads_back(void **state) {
     (void)state;
     fixture *f = make(ROWS);
@@ -205,14 +213,14 @@ static void csv_reads_back(void **state) {
     assert_string_equal(field(g, 1, "speed_ratio"), "");
     assert_string_equal(field(g, 1, "mean_s"), "0.001");
     assert_string_equal(field(g, 1, "path"), "a|b,\"<i>.json");
-    assert_string_equal(field(g, 2, "device"), hostile_name());
+    assert_string_equal(field(g, 2, "device"), blanked(hostile_name()));
     assert_string_equal(field(g, 2, "verdict"), "slower");
     assert_string_equal(field(g, 2, "speed_ratio"), "0.5");
     assert_true(strtod(field(g, 2, "speed_low"), NULL) < 0.5);
     assert_true(strtod(field(g, 2, "speed_high"), NULL) > 0.5);
     assert_string_equal(field(g, 2, "trust"), "drifting");
     assert_string_equal(field(g, 3, "status"), "failed");
-    assert_string_equal(field(g, 3, "reason"), hostile_name());
+    assert_string_equal(field(g, 3, "reason"), blanked(hostile_name()));
     assert_string_equal(field(g, 3, "mean_s"), "");
     assert_string_equal(field(g, 4, "apart"), "not verified, and the baseline is");
     for (size_t r = 0; r < g->records; r++)

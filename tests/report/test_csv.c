@@ -125,14 +125,22 @@ static void one_record_a_row(void **state) {
     sample_rows_free(s);
 }
 
+/* What CSV has of a text: controls are blanks. */
+static const char *blanked(const char *text) {
+    static char copy[4096];
+    snprintf(copy, sizeof copy, "%s", text);
+    lap_text_blank_controls(copy);
+    return copy;
+}
+
 static void hostile_text_is_quoted(void **state) {
     (void)state;
     sample_rows *s = sample_rows_new();
     sheet *c = render(&s->report);
     assert_string_equal(field(c, 2, "platform"), "a,b;\"c\"");
-    assert_string_equal(field(c, 2, "device"), s->rows[1].device.name);
-    assert_string_equal(field(c, 2, "network"), "net|`work`\n<i>");
-    assert_string_equal(field(c, 3, "reason"), s->rows[2].reason);
+    assert_string_equal(field(c, 2, "device"), blanked(s->rows[1].device.name));
+    assert_string_equal(field(c, 2, "network"), "net|`work` <i>");
+    assert_string_equal(field(c, 3, "reason"), blanked(s->rows[2].reason));
     sheet_free(c);
     lap_text text = {0};
     assert_int_equal(lap_report_csv(&s->report, &text, NULL), LAP_OK);
