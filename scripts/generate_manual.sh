@@ -96,7 +96,10 @@ roff='
     sed -n '/^Exit status:/,$p' "$work/help" | sed 's/^Exit status: *//' | awk "$roff"'{ put($0) }'
     printf '.SH ENVIRONMENT\n.TP\n.B XDG_DATA_HOME\nwhere the tune store and the history are kept\n'
     printf '.TP\n.B XDG_CACHE_HOME\nwhere built kernels and measured ceilings are kept\n'
-    printf '.TP\n.B LAP_NVRTC\nthe NVRTC library to load\n.TP\n.B NO_COLOR\nno colours in tables\n'
+    printf '.TP\n.B TMPDIR\nwhere a result goes that cannot be written beside its own file; else /tmp\n'
+    printf '.TP\n.B LAP_NVRTC\nthe NVRTC library to load\n'
+    printf '.TP\n.B LAP_NVML\nthe NVML library to load instead of libnvidia\-ml.so.1;\n.I none\nreads no sensors with it\n'
+    printf '.TP\n.B LAP_FLEET_MODULE\nthe module for MPI to load\n.TP\n.B NO_COLOR\nno colours in tables\n'
 } >"$work/warmlap.1"
 
 # ---- values of options, from their help ------------------------------------------------------------

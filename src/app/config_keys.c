@@ -169,8 +169,10 @@ const lap_key lap_keys[] = {
      .real_least = 0.001, .real_most = 86400},
     {"latency", "cache", LAP_KEY_CHOICE, FIELD(latency.cache), "hot",
      "hot: repetitions follow each other, and find in the device's last-level cache what the one "
-     "before left there. cold: a buffer twice that cache's size is touched before each timed run, "
-     "outside of it.",
+     "before left there. cold: a buffer larger than that cache is copied before each timed run, "
+     "outside of it: twice the cache's size on a CPU (128 MiB where it is not told), on other "
+     "devices "
+     "512 MiB or more, or an eighth of the memory where that is less.",
      .choices = caches},
     {"latency", "copies", LAP_KEY_BOOL, FIELD(latency.copies), "yes",
      "Time the copies of the input to the device and of the logits back, from pageable and from "

@@ -85,6 +85,7 @@ enum { MAX_LEVELS = 8 };
 typedef struct route {
     char backend[sizeof((lap_device_info *)0)->backend];
     uint64_t index[MAX_LEVELS];
+    const char *typed[MAX_LEVELS]; /* where each index stands in the text it came from */
     int levels;
 } route;
 
@@ -109,7 +110,7 @@ static bool parse_route(const char *text, route *out) {
         size_t digits = strcspn(++p, ":");
         if (out->levels == MAX_LEVELS || !parse_index(p, digits, &out->index[out->levels]))
             return false;
-        out->levels++;
+        out->typed[out->levels++] = p;
         p += digits;
     }
     return true;
@@ -185,8 +186,9 @@ static void explain_route(const lap_device_list *list, const route *r, lap_text 
                           level ? "takes no further index" : "has no device here");
             if (level == 0) add_reasons(list, r->backend, why);
         } else if (!exists) {
-            lap_text_addf(why, "no %s:%llu; the index after \"%s:\" can only be %s", prefix,
-                          (unsigned long long)r->index[level], prefix, lap_text_get(&range));
+            const char *typed = r->typed[level];
+            lap_text_addf(why, "no %s:%.*s; the index after \"%s:\" can only be %s", prefix,
+                          (int)strcspn(typed, ":"), typed, prefix, lap_text_get(&range));
         }
         lap_text_free(&range);
         if (!any || !exists) return;

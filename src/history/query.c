@@ -2,6 +2,7 @@
 #include "history/query.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,14 +51,38 @@ static lap_status take_size(lap_query *q, const char *value, lap_error *err) {
     return wrong("size", value, "height x width, as in 224x224", err);
 }
 
-/* "2026", "2026-03-01T12": digits where a date has digits. */
+static int two_digits(const char *s) {
+    return 10 * (s[0] - '0') + s[1] - '0';
+}
+
+/* Is there such a day? The year is four digits. */
+static bool day_exists(const char *date, int month, int day) {
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int year = 100 * two_digits(date) + two_digits(date + 2);
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return day >= 1 && day <= days[month - 1] + (month == 2 && leap);
+}
+
+/* "2026", "2026-03-01T12": a date as far as it is given, to a whole number of its parts: of
+ * "2026-1" nobody could say which months it means. */
 static lap_status check_date(lap_term term, const char *value, lap_error *err) {
     static const char form[] = "dddd-dd-ddTdd:dd:ddZ";
-    size_t i = 0;
-    for (; value[i] && form[i]; i++)
-        if (form[i] == 'd' ? value[i] < '0' || value[i] > '9' : value[i] != form[i]) break;
-    if (!value[i] && i >= 4) return LAP_OK;
-    return wrong(names[term], value, "a date or its beginning, as in 2026-03-01 (UTC)", err);
+    size_t n = 0;
+    for (; value[n] && form[n]; n++)
+        if (form[n] == 'd' ? value[n] < '0' || value[n] > '9' : value[n] != form[n]) break;
+    bool good =
+        !value[n] && (n == 4 || n == 7 || n == 10 || n == 13 || n == 16 || n == 19 || n == 20);
+    int month = good && n >= 7 ? two_digits(value + 5) : 1;
+    good = good && month >= 1 && month <= 12;
+    if (good && n >= 10) good = day_exists(value, month, two_digits(value + 8));
+    if (good && n >= 13) good = two_digits(value + 11) <= 23;
+    if (good && n >= 16) good = two_digits(value + 14) <= 59;
+    if (good && n >= 19) good = two_digits(value + 17) <= 60; /* a leap second */
+    if (good) return LAP_OK;
+    return wrong(names[term], value,
+                 "a date or its beginning, as in 2026, 2026-03, 2026-03-01 or 2026-03-01T12:00:00Z "
+                 "(UTC)",
+                 err);
 }
 
 static lap_status take(lap_query *q, lap_term term, const char *value, lap_error *err) {

@@ -72,6 +72,7 @@ static const struct {
     {"cuda:1", "1", NULL},
     {"CUDA:1", "1", NULL},
     {"cuda:01", "1", NULL},
+    {"opencl:99999999999999999999", "nodevice", "no opencl:99999999999999999999;"},
     {"opencl", "2,3,4,5,6", NULL},
     {"opencl:1", "3,4", NULL},
     {"opencl:1:1", "4", NULL},
