@@ -96,6 +96,7 @@ static lap_status carry_out(job *j, lap_error *err) {
     const lap_compare_command *c = j->command;
     lap_selection columns;
     if (c->columns) LAP_TRY(lap_columns_parse(c->columns, &columns, err));
+    LAP_TRY(lap_inputs_spare(c->output, c->files, c->file_count, c->baseline, c->database, err));
     LAP_TRY(lap_output_check(c->output, c->force, err));
     LAP_TRY(load_all(j, err));
     LAP_TRY(lap_compare((const lap_document *const *)j->inputs.documents, j->inputs.count,

@@ -40,7 +40,8 @@ static const char usage[] =
     "  --help              print this help\n"
     "\n"
     "Exit status: 0 ok, 1 no memory or built without SQLite, 2 usage, a file that is\n"
-    "no result document, a database that cannot be used, or nothing that matches.\n";
+    "no result document, a database that cannot be used, an output that cannot be\n"
+    "written, or nothing that matches.\n";
 
 typedef enum action { ADD = 1, LIST = 2, SHOW = 4, TREND = 8, EXPORT = 16 } action;
 
@@ -347,8 +348,11 @@ static lap_status carry_out(const options *o, lap_error *err) {
     lap_history *history;
     if (o->what != ADD) LAP_TRY(lap_output_check(o->output, o->force, err));
     LAP_TRY(lap_history_path(o->database, &path, err));
-    lap_status status = lap_history_open(
-        path, o->what == ADD ? LAP_HISTORY_WRITE : LAP_HISTORY_READ, &history, err);
+    lap_status status =
+        o->what != ADD ? lap_output_apart(o->output, path, "the history", err) : LAP_OK;
+    if (status == LAP_OK)
+        status = lap_history_open(path, o->what == ADD ? LAP_HISTORY_WRITE : LAP_HISTORY_READ,
+                                  &history, err);
     free(path);
     if (status != LAP_OK) return status;
     status = o->what == ADD ? add(o, history, err) : read_with_query(o, history, err);

@@ -3,6 +3,7 @@
  */
 #include "app/commands.h"
 #include "app/options.h"
+#include "app/outputs.h"
 #include "app/runner_internal.h"
 #include "report/lessons.h"
 #include "report/output.h"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 typedef struct job {
+    const lap_options *options;
     const lap_config *config;
     lap_device_list *list;
     size_t *chosen, count;
@@ -146,8 +148,7 @@ static lap_status print(const job *j, lap_error *err) {
 
 static lap_status carry_out(job *j, int *exit_status, lap_error *err) {
     const lap_config *config = j->config;
-    if (*config->output.json)
-        LAP_TRY(lap_output_check(config->output.json, config->output.force, err));
+    LAP_TRY(lap_outputs_check(j->options, 1, false, err));
     LAP_TRY(lap_device_enumerate(&j->list, err));
     LAP_TRY(lap_device_select(j->list, config->run.device, &j->chosen, &j->count, err));
     j->rows = calloc(j->count ? j->count : 1, sizeof *j->rows);
@@ -210,7 +211,7 @@ int cmd_pitfalls(int argc, char **argv) {
         fputs(lap_text_get(&text), stdout);
         lap_text_free(&text);
     } else {
-        job j = {.config = options.config};
+        job j = {.options = &options, .config = options.config};
         if (carry_out(&j, &status, &err) != LAP_OK) {
             int failure = lap_app_complain(&err);
             if (status == LAP_EXIT_OK) status = failure;

@@ -173,6 +173,7 @@ static lap_status render(const options *o, const lap_inputs *inputs, const lap_c
 static lap_status carry_out(const options *o, lap_error *err) {
     lap_inputs inputs = {.report = true, .database = o->database};
     lap_compare_options how = {.margin = 0.01};
+    LAP_TRY(lap_inputs_spare(o->output, o->files, o->file_count, o->baseline, o->database, err));
     LAP_TRY(lap_output_check(o->output, o->force, err));
     lap_status status = load_all(o, &inputs, &how, err);
     if (status == LAP_OK) status = render(o, &inputs, &how, err);

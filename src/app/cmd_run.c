@@ -1,10 +1,12 @@
 /* `warmlap run` and `warmlap verify`: plan the cases, work on each, render what came out. Results
  * go to standard output and the files asked for, everything else to standard error. */
 #include "app/commands.h"
+#include "app/outputs.h"
 #include "app/run_fleet.h"
 #include "app/run_job.h"
 #include "app/run_sets.h"
 #include "fleet/fleet.h"
+#include "report/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,14 @@ lap_status lap_job_plan(lap_job *j, size_t *count, lap_error *err) {
         j->chosen_count = 1;
     }
     size_t lone = *count = add_cases(j);
+    if (j->options->logits && lone != 1)
+        return LAP_FAIL(
+            err, LAP_E_CONFIG,
+            "--logits %.200s: %zu rows are to be verified, and the file holds the logits "
+            "of one; expected one device, model, size, precision and batch (--device "
+            "SEL, --set network:precision=fp32, --set latency:batch=1, ...), and a file "
+            "for each row",
+            j->options->logits, lone);
     bool concurrent = j->command == LAP_COMMAND_RUN && j->config->run.concurrent;
     j->cases = calloc(concurrent || j->fleet ? 2 * lone : lone, sizeof *j->cases);
     if (!j->cases) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu rows", *count);
@@ -74,15 +84,24 @@ lap_status lap_job_plan(lap_job *j, size_t *count, lap_error *err) {
                     j->config->run.device, j->chosen_count, j->chosen_count == 1 ? "" : "s");
 }
 
+/* The user's own store may be missing, as it is before the first tuning; one that is named may not:
+ * nothing tuned would be run. */
+static lap_status check_store(const lap_job *j, lap_error *err) {
+    const char *store = j->config->run.tune_store;
+    if (j->config->run.kernels != LAP_KERNELS_TUNED || j->options->tune || !*store ||
+        access(store, F_OK) == 0)
+        return LAP_OK;
+    return LAP_FAIL(err, LAP_E_CONFIG,
+                    "[run] tune_store (%.300s): there is no '%.400s'; expected a tune store "
+                    "(`warmlap tune --store FILE` makes one, as does `run --tune`)",
+                    lap_config_origin(j->config, "run", "tune_store"), store);
+}
+
 /* Everything that can be known to be wrong before hours of measuring. */
 static lap_status check_inputs(const lap_job *j, lap_error *err) {
     const lap_config *config = j->config;
-    const char *paths[] = {config->output.json, config->output.csv, config->output.markdown,
-                           j->options->logits ? j->options->logits : ""};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        if (*paths[i])
-            LAP_TRY(lap_output_check(
-                paths[i], config->output.force || (i == 0 && j->documents.resuming), err));
+    LAP_TRY(lap_outputs_check(j->options, LAP_DOCUMENTS, j->documents.resuming, err));
+    LAP_TRY(check_store(j, err));
     for (size_t m = 0; m < config->network.model.count; m++)
         for (size_t s = 0; s < lap_config_size_count(config); s++) {
             int height, width;
@@ -120,7 +139,7 @@ static void begin_documents(lap_job *j) {
     if (!before) return;
     const char *id = json_string_value(json_object_get(before->json, "run_id"));
     if (id) snprintf(d->run_id, sizeof d->run_id, "%.39s", id);
-    d->resuming = strcmp(j->config->output.json, before->path) == 0;
+    d->resuming = lap_output_same(j->config->output.json, before->path);
     json_t *list = json_object_get(before->json, "resumed");
     for (size_t i = 0; i < json_array_size(list) && d->resumed_count + 1 < LAP_RESUMED_MOST; i++) {
         const char *time = json_string_value(json_array_get(list, i));

@@ -1,6 +1,7 @@
 /* Result documents named on a command line (see inputs.h). */
 #include "app/inputs.h"
 #include "history/history.h"
+#include "report/output.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -150,6 +151,26 @@ lap_status lap_inputs_add(lap_inputs *in, const char *path, lap_error *err) {
     lap_status status = lap_source_read(path, &text, err);
     if (status == LAP_OK) status = add_text(in, path, &text, err);
     lap_text_free(&text);
+    return status;
+}
+
+static bool of_history(const char *name) {
+    return strncmp(name, history_prefix, strlen(history_prefix)) == 0;
+}
+
+lap_status lap_inputs_spare(const char *output, char *const *files, int count, const char *baseline,
+                            const char *database, lap_error *err) {
+    bool asked = database || (baseline && of_history(baseline));
+    for (int i = 0; i < count; i++) {
+        LAP_TRY(lap_output_apart(output, files[i], "the input", err));
+        asked = asked || of_history(files[i]);
+    }
+    if (baseline) LAP_TRY(lap_output_apart(output, baseline, "the baseline", err));
+    if (!asked) return LAP_OK;
+    char *path;
+    LAP_TRY(lap_history_path(database, &path, err));
+    lap_status status = lap_output_apart(output, path, "the history", err);
+    free(path);
     return status;
 }
 

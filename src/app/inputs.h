@@ -22,6 +22,11 @@ typedef struct lap_inputs {
 lap_status lap_inputs_add(lap_inputs *inputs, const char *path, lap_error *err);
 void lap_inputs_free(lap_inputs *inputs);
 
+/* LAP_E_IO when output is one of the files, the baseline's (NULL: none) or the history that any of
+ * them asks, by whatever name: it would be destroyed by what is made of it. */
+lap_status lap_inputs_spare(const char *output, char *const *files, int count, const char *baseline,
+                            const char *database, lap_error *err);
+
 /* The one document of a baseline; LAP_E_CONFIG when path gives none or several. First of all
  * inputs. */
 lap_status lap_inputs_add_baseline(lap_inputs *inputs, const char *path, lap_error *err);

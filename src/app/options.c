@@ -54,7 +54,8 @@ static const option_row rows[] = {
     {"no-cache", NULL, "run", "cache", "no", "compile every kernel anew, keep none", 0},
     {"dump-config", NULL, NULL, NULL, NULL,
      "print every value in effect and where it came from, then stop", 0},
-    {"logits", "FILE", NULL, NULL, NULL, "write the logits as a float32 .npy file", VERIFY_ONLY},
+    {"logits", "FILE", NULL, NULL, NULL, "write the logits of the one row as a float32 .npy file",
+     VERIFY_ONLY},
     {"help-config", NULL, NULL, NULL, NULL,
      "print the reference of all configuration keys (Markdown)", 0},
     {"help", NULL, NULL, NULL, NULL, "print this help", 0},
@@ -123,7 +124,8 @@ static lap_status take_seconds(const char *text, double *out, lap_error *err) {
 
 /* Walk argv; settings (room for argc) in order of appearance. optind is then the first file. */
 static lap_status walk(lap_command command, int argc, char **argv, lap_options *out,
-                       setting *settings, size_t *setting_count, lap_error *err) {
+                       setting *settings, size_t *setting_count, bool *seconds_given,
+                       lap_error *err) {
     struct option options[ROWS + 1];
     const char *names[ROWS];
     size_t count = option_names(command, names, options);
@@ -142,6 +144,8 @@ static lap_status walk(lap_command command, int argc, char **argv, lap_options *
         }
         const option_row *row = &rows[answer - OPTION_BASE];
         if (!strcmp(row->name, "tune")) out->tune = true;
+        if (!strcmp(row->name, "seconds")) *seconds_given = true;
+        lap_status status = LAP_OK;
         if (row->section || !strcmp(row->name, "set"))
             settings[(*setting_count)++] = (setting){row, row->argument ? optarg : row->value};
         else if (!strcmp(row->name, "logits"))
@@ -149,7 +153,7 @@ static lap_status walk(lap_command command, int argc, char **argv, lap_options *
         else if (!strcmp(row->name, "resume"))
             out->resume = optarg;
         else if (!strcmp(row->name, "seconds"))
-            LAP_TRY(take_seconds(optarg, &out->seconds, err));
+            status = take_seconds(optarg, &out->seconds, err);
         else if (!strcmp(row->name, "dry-run"))
             out->dry_run = true;
         else if (!strcmp(row->name, "help"))
@@ -158,6 +162,7 @@ static lap_status walk(lap_command command, int argc, char **argv, lap_options *
             out->action = LAP_ACTION_HELP_CONFIG;
         else if (!strcmp(row->name, "dump-config") && out->action == LAP_ACTION_RUN)
             out->action = LAP_ACTION_DUMP_CONFIG;
+        LAP_TRY(status);
     }
 }
 
@@ -169,6 +174,23 @@ static lap_status apply(lap_config *config, const setting *s, lap_error *err) {
         return LAP_FAIL(err, LAP_E_CONFIG, "%s: an empty argument; expected %s", origin,
                         s->row->argument);
     return lap_config_set_key(config, s->row->section, s->row->key, s->value, origin, err);
+}
+
+/* --tune is applied last, to find out what it contradicts. */
+static lap_status apply_but_tune(lap_config *config, const setting *s, lap_error *err) {
+    return strcmp(s->row->name, "tune") == 0 ? LAP_OK : apply(config, s, err);
+}
+
+/* What files say of kernels gives way to an option; another option does not. */
+static lap_status apply_tune(lap_config *config, lap_error *err) {
+    lap_kernels kernels = config->run.kernels;
+    if (kernels != LAP_KERNELS_TUNED &&
+        strcmp(lap_config_origin(config, "run", "kernels"), "--set") == 0)
+        return LAP_FAIL(err, LAP_E_CONFIG,
+                        "--set run:kernels=%s and --tune: what is tuned would not be what is run; "
+                        "expected one of them",
+                        lap_kernels_name(kernels));
+    return lap_config_set_key(config, "run", "kernels", "tuned", "--tune", err);
 }
 
 static lap_status build_config(char *const *files, int file_count, const setting *settings,
@@ -186,8 +208,12 @@ static lap_status build_config(char *const *files, int file_count, const setting
         else
             status = lap_config_load(config, files[i], err);
     }
-    for (size_t i = 0; i < setting_count && status == LAP_OK; i++)
-        status = apply(config, &settings[i], err);
+    bool tune = false;
+    for (size_t i = 0; i < setting_count && status == LAP_OK; i++) {
+        tune = tune || !strcmp(settings[i].row->name, "tune");
+        status = apply_but_tune(config, &settings[i], err);
+    }
+    if (status == LAP_OK && tune) status = apply_tune(config, err);
     if (status == LAP_OK) status = lap_config_check(config, err);
     if (status == LAP_OK && resumed) status = lap_resume_check(resumed, config, err);
     if (status == LAP_OK)
@@ -205,16 +231,24 @@ lap_status lap_options_parse(lap_command command, int argc, char **argv, lap_opt
     setting *settings = calloc((size_t)argc, sizeof *settings);
     if (!settings) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the command line");
     size_t setting_count = 0;
-    lap_status status = walk(command, argc, argv, out, settings, &setting_count, err);
+    bool seconds_given = false;
+    lap_status status =
+        walk(command, argc, argv, out, settings, &setting_count, &seconds_given, err);
     bool help = out->action == LAP_ACTION_HELP || out->action == LAP_ACTION_HELP_CONFIG;
     if (status == LAP_OK && out->logits && !*out->logits)
         status = LAP_FAIL(err, LAP_E_CONFIG, "--logits: an empty argument; expected FILE.npy");
+    if (status == LAP_OK && !help && command == LAP_COMMAND_RUN && seconds_given && !out->tune)
+        status = LAP_FAIL(err, LAP_E_CONFIG,
+                          "--seconds is the time for tuning, and nothing is tuned; expected --tune "
+                          "with it ([latency] max_seconds limits the timed runs)");
     if (status == LAP_OK && out->resume && out->tune)
         status = LAP_FAIL(err, LAP_E_CONFIG,
                           "--resume and --tune: what is tuned now is not what the "
                           "finished rows ran; expected one of them");
     if (status == LAP_OK && !help && out->resume)
         status = lap_resume_load(out->resume, &out->resumed, err);
+    out->files = argv + optind;
+    out->file_count = argc - optind;
     if (status == LAP_OK && !help)
         status = build_config(argv + optind, argc - optind, settings, setting_count, out->resumed,
                               &out->config, err);

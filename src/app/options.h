@@ -25,7 +25,9 @@ typedef enum lap_command {
 
 typedef struct lap_options {
     lap_options_action action;
-    lap_config *config;    /* owned; NULL for the two help actions */
+    lap_config *config; /* owned; NULL for the two help actions */
+    char *const *files; /* of configuration, as named; point into argv */
+    int file_count;
     const char *logits;    /* verify --logits FILE.npy: points into argv; NULL if not given */
     const char *resume;    /* FILE of --resume, likewise */
     lap_document *resumed; /* what it holds; owned */

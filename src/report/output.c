@@ -44,6 +44,12 @@ static lap_status refuse(const char *path, lap_error *err) {
                     path);
 }
 
+/* A link to nothing: writing through it would make a file elsewhere, which nobody asked for. */
+static bool dangles(const char *path) {
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 static lap_status check_place(const char *path, bool force, lap_error *err) {
     if (!path[0])
         return LAP_FAIL(err, LAP_E_IO, "output '': a file name, or - for standard output");
@@ -55,6 +61,12 @@ static lap_status check_place(const char *path, bool force, lap_error *err) {
                     : io_error(err, "output", path, errno);
     if (k == STREAM)
         return access(path, W_OK) == 0 ? LAP_OK : io_error(err, "cannot write", path, errno);
+    if (k == NOTHING && dangles(path))
+        return LAP_FAIL(
+            err, LAP_E_IO,
+            "output '%s' is a symbolic link to a file that does not exist: give another "
+            "name, or remove it",
+            path);
     if (k == REGULAR && !force) return refuse(path, err);
     char folder[PATH_SIZE];
     if (!folder_of(path, folder, sizeof folder)) return io_error(err, "output", path, ENAMETOOLONG);
@@ -183,6 +195,50 @@ lap_status lap_output_write(const char *path, const char *data, size_t length, b
     lap_status status = write_file(real ? real : path, data, length, force, err);
     free(real);
     return status;
+}
+
+/* ---- one file by two names ------------------------------------------------------------------ */
+
+/* The folder, resolved, and the name in it; NULL when there is no such folder. */
+static char *place_of(const char *path) {
+    char folder[PATH_SIZE];
+    const char *slash = strrchr(path, '/');
+    if (!folder_of(path, folder, sizeof folder)) return NULL;
+    char *real = realpath(folder, NULL);
+    if (!real) return NULL;
+    const char *name = slash ? slash + 1 : path;
+    size_t size = strlen(real) + strlen(name) + 2;
+    char *place = malloc(size);
+    if (place) snprintf(place, size, "%s/%s", real, name);
+    free(real);
+    return place;
+}
+
+bool lap_output_same(const char *a, const char *b) {
+    struct stat x, y;
+    if (strcmp(a, b) == 0) return true;
+    if (strcmp(a, "-") == 0 || strcmp(b, "-") == 0) return false;
+    bool there = stat(a, &x) == 0, other = stat(b, &y) == 0;
+    if (there && other) return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    if (there || other) return false;
+    char *p = place_of(a), *q = place_of(b);
+    bool same = p && q && strcmp(p, q) == 0;
+    free(p);
+    free(q);
+    return same;
+}
+
+lap_status lap_output_apart(const char *path, const char *input, const char *what, lap_error *err) {
+    struct stat info;
+    if (strcmp(path, "-") == 0 || strcmp(input, "-") == 0) return LAP_OK;
+    /* Streams are not destroyed by writing, and what does not exist is not read. */
+    if (stat(input, &info) != 0 || !S_ISREG(info.st_mode) || !lap_output_same(path, input))
+        return LAP_OK;
+    return LAP_FAIL(err, LAP_E_IO,
+                    "output '%.400s' is %s%s%.400s%s, which the command reads: give another name "
+                    "(--force does not overwrite what is read)",
+                    path, what, strcmp(path, input) ? " '" : "", strcmp(path, input) ? input : "",
+                    strcmp(path, input) ? "'" : "");
 }
 
 /* ---- what must not be lost ------------------------------------------------------------------ */

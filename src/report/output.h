@@ -11,9 +11,17 @@
 #include <stdint.h>
 
 /* Can path be written later? For checking before a long run: "-" always; LAP_E_IO when the file
- * exists and force is not set, path is a folder, or no file can be made beside it, which is tried.
- */
+ * exists and force is not set, path is a folder or a link to nothing, or no file can be made beside
+ * it, which is tried. */
 lap_status lap_output_check(const char *path, bool force, lap_error *err);
+
+/* Do both names mean one place: the same spelling, the same file, or, where there is none yet, the
+ * same name in the same folder? */
+bool lap_output_same(const char *a, const char *b);
+/* LAP_E_IO when path is the file that is read as input, by whatever name and link; for before the
+ * work, and whatever force says. what is the input in words: "the baseline". Standard streams and
+ * names of no file pass. */
+lap_status lap_output_apart(const char *path, const char *input, const char *what, lap_error *err);
 
 /* Write length bytes. path "-" is standard output. Without force an existing file is refused, also
  * one that appeared in the meantime. A pipe or character device (/dev/null) is written in place.

@@ -165,6 +165,28 @@ expect 2 "$warmlap" verify $quick --logits kept.json
 [ "$(cat kept.json)" = precious ] || fail "an existing file was changed by --logits"
 expect 2 "$warmlap" run $quick $timing --json nosuch/x.json
 expect 2 "$warmlap" run $quick $timing --json .
+# Nor is what the command itself reads, even with --force; and two outputs are two files.
+printf '[run]\nseed = 1\n' > own.ini
+ln -s own.ini own.link
+expect 2 "$warmlap" run $quick $timing ./own.ini --json own.link --force
+says err 'the configuration file'
+expect 2 "$warmlap" verify $quick ./own.ini --logits own.ini --force
+expect 2 "$warmlap" pitfalls $quick ./own.ini --json own.ini --force
+[ "$(head -1 own.ini)" = '[run]' ] || fail "a configuration file was overwritten"
+expect 2 "$warmlap" run $quick $timing --json twice.json --csv ./twice.json
+says err 'one file'
+expect 2 "$warmlap" verify $quick --json twice.json --logits ./twice.json
+says err 'one file'
+ln -s nowhere dangling.json
+expect 2 "$warmlap" run $quick $timing --json dangling.json
+says err 'symbolic link'
+[ ! -s out ] || fail "a link to nothing was found out after the run"
+# One file of logits for one row; and a store that is named and missing is an error.
+expect 2 "$warmlap" verify $quick --set latency:batch=1,2 --logits rows.npy
+says err '2 rows are to be verified'
+[ -e rows.npy ] && fail "rows.npy was written"
+expect 2 "$warmlap" run $quick $timing --set run:kernels=tuned --store nosuch.txt
+says err "there is no 'nosuch.txt'"
 # A folder that only looks writable is found out before anything is measured.
 [ "$(id -u)" != 0 ] || [ ! -d /proc/self ] || {
   expect 2 "$warmlap" run $quick $timing --json /proc/x.json

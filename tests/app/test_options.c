@@ -116,7 +116,13 @@ static void test_actions(void **state) {
         assert_int_equal(o.config != NULL, cases[i].action == LAP_ACTION_DUMP_CONFIG);
         lap_options_free(&o);
     }
-    lap_options o = accept(LAP_COMMAND_VERIFY, "--logits out.npy");
+    lap_options o = accept(LAP_COMMAND_RUN, "--tune --seconds 5 --set run:kernels=tuned");
+    assert_int_equal(o.config->run.kernels, LAP_KERNELS_TUNED);
+    assert_true(o.tune && o.seconds == 5);
+    lap_options_free(&o);
+    o = accept(LAP_COMMAND_TUNE, "--seconds 5");
+    lap_options_free(&o);
+    o = accept(LAP_COMMAND_VERIFY, "--logits out.npy");
     assert_string_equal(o.logits, "out.npy");
     lap_options_free(&o);
 }
@@ -140,6 +146,9 @@ static void test_refused(void **state) {
     refuse(LAP_COMMAND_RUN, "--json ''", "--json: an empty argument");
     refuse(LAP_COMMAND_RUN, "''", "an empty file name");
     refuse(LAP_COMMAND_VERIFY, "--logits ''", "--logits: an empty argument");
+    refuse(LAP_COMMAND_RUN, "--set run:kernels=naive --tune", "expected one of them");
+    refuse(LAP_COMMAND_RUN, "--tune --set run:kernels=naive", "expected one of them");
+    refuse(LAP_COMMAND_RUN, "--seconds 5", "nothing is tuned; expected --tune");
     refuse(LAP_COMMAND_RUN, "-", "not read from standard input");
     refuse(LAP_COMMAND_RUN, "no-such-file", "no-such-file: no such configuration file");
     refuse(LAP_COMMAND_RUN, "./no-such-file.ini", "No such file or directory");

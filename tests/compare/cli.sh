@@ -146,6 +146,18 @@ expect 4 unproven.json --require-verified
 sed 's/"status": "ok"/"status": "failed"/' again.json > failed.json
 expect 1 failed.json --baseline h200-cuda.json --fail-if-slower 5
 
+# ---- an output that is an input --------------------------------------------------------------------
+cp h200-cuda.json kept.json
+ln -s kept.json link.json
+ln kept.json hard.json
+for output in kept.json ./kept.json link.json hard.json; do
+  expect 2 kept.json -o $output --force
+  says err 'which the command reads'
+  expect 2 h200-opencl.json --baseline kept.json -o $output --force
+  says err 'the baseline'
+done
+cmp -s h200-cuda.json kept.json || fail "an input was written over"
+
 # ---- standard output -----------------------------------------------------------------------------
 "$warmlap" compare h200-cuda.json >&- 2> err && fail "closed standard output: exit 0"
 "$warmlap" compare h200-cuda.json > /dev/full 2> err && fail "full standard output: exit 0"

@@ -93,6 +93,17 @@ expect 0 history export latest -o copy.json
 cmp -s copy.json h200-survey.json || fail "the exported document differs"
 expect 2 history export all
 says err 'more than one'
+# What a command reads is not written over, whatever --force says.
+cp two.sqlite before.sqlite
+ln -s two.sqlite link.sqlite
+for output in two.sqlite ./two.sqlite link.sqlite; do
+  expect 2 history list --database two.sqlite -o $output --force
+  says err 'is the history'
+  expect 2 compare history:all --database two.sqlite -o $output --force
+  says err 'is the history'
+  expect 2 report history:all --database two.sqlite -o $output --force
+done
+cmp -s before.sqlite two.sqlite || fail "the history was changed"
 
 # ---- as an input ---------------------------------------------------------------------------------
 expect 0 compare history:batch=1,precision=fp32,route=cuda:0 --format csv

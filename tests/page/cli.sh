@@ -90,5 +90,12 @@ expect 2 half.json -o x.html
 [ -e x.html ] && fail "x.html was written"
 expect 2 h200-survey.json -o nosuch/x.html
 
+# An input is not written over.
+cp h200-survey.json kept.json
+ln -s kept.json link.json
+expect 2 kept.json -o link.json --force
+says err 'which the command reads'
+cmp -s h200-survey.json kept.json || fail "an input was written over"
+
 [ "$failures" = 0 ] && echo "all as expected"
 exit "$failures"

@@ -246,11 +246,56 @@ static void a_document_that_grows(void **state) {
     assert_holds(path, "precious");
 }
 
+static void links_to_nothing_are_refused(void **state) {
+    (void)state;
+    char link[1024];
+    lap_error err = {0};
+    snprintf(link, sizeof link, "%s", in_folder("dangling"));
+    assert_int_equal(symlink("nowhere", link), 0);
+    for (int force = 0; force < 2; force++) {
+        assert_int_equal(lap_output_check(link, force != 0, &err), LAP_E_IO);
+        assert_non_null(strstr(err.message, "does not exist"));
+    }
+    assert_int_equal(write_text(link, "x", true, &err), LAP_E_IO);
+    unlink(link);
+}
+
+static void one_file_by_two_names(void **state) {
+    (void)state;
+    char a[1024], b[1100], linked[1024], hard[1024], other[1024];
+    lap_error err = {0};
+    snprintf(a, sizeof a, "%s", in_folder("one"));
+    snprintf(b, sizeof b, "%s/./one", folder);
+    snprintf(linked, sizeof linked, "%s", in_folder("linked"));
+    snprintf(hard, sizeof hard, "%s", in_folder("hard"));
+    snprintf(other, sizeof other, "%s", in_folder("other"));
+    assert_true(lap_output_same(a, b)); /* neither is there yet */
+    assert_false(lap_output_same(a, other));
+    assert_int_equal(lap_output_apart(a, b, "the input", &err), LAP_OK);
+    assert_int_equal(write_text(a, "x", false, &err), LAP_OK);
+    assert_int_equal(symlink(a, linked), 0);
+    assert_int_equal(link(a, hard), 0);
+    const char *const names[] = {a, b, linked, hard};
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(lap_output_same(a, names[i]));
+        assert_int_equal(lap_output_apart(names[i], a, "the input", &err), LAP_E_IO);
+        assert_non_null(strstr(err.message, "the input"));
+    }
+    assert_false(lap_output_same(a, other));
+    assert_false(lap_output_same(a, "-"));
+    assert_int_equal(lap_output_apart("/dev/null", "/dev/null", "the input", &err), LAP_OK);
+    assert_int_equal(lap_output_apart("-", "-", "the input", &err), LAP_OK);
+    for (size_t i = 0; i < 4; i++)
+        unlink(names[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         in_new_folder(writes_a_file),
         in_new_folder(refuses_to_overwrite),
         in_new_folder(through_a_link),
+        in_new_folder(links_to_nothing_are_refused),
+        in_new_folder(one_file_by_two_names),
         in_new_folder(unwritable_places),
         in_new_folder(what_was_measured_is_kept),
         in_new_folder(a_document_that_grows),
