@@ -81,19 +81,13 @@ static void bind_real(sqlite3_stmt *s, int at, lap_optional value) {
         sqlite3_bind_null(s, at);
 }
 
-/* "cold" where the row says so; results of before there was a choice are hot. */
-static const char *cache_of(const lap_record *r) {
-    const json_t *rows = json_object_get(r->document->json, "rows");
-    const char *cache = json_string_value(json_object_get(json_array_get(rows, r->index), "cache"));
-    return cache && strcmp(cache, "cold") == 0 ? "cold" : "hot";
-}
-
 static lap_status insert_row(const lap_history *h, sqlite3_stmt *s, sqlite3_int64 run,
                              const lap_record *r, lap_error *err) {
-    const char *const texts[] = {r->status, r->device,   r->backend,   r->selector,
-                                 r->driver, r->network,  r->precision, r->clock,
-                                 r->trust,  r->platform, r->uuid,      r->pci,
-                                 r->host,   r->weights,  r->beside,    cache_of(r)};
+    const char *const texts[] = {
+        r->status, r->device,   r->backend,   r->selector,
+        r->driver, r->network,  r->precision, r->clock,
+        r->trust,  r->platform, r->uuid,      r->pci,
+        r->host,   r->weights,  r->beside,    strcmp(r->cache, "cold") == 0 ? r->cache : "hot"};
     const uint64_t counts[] = {r->height, r->width, r->batch,    r->throughput_batch,
                                r->others, r->proof, r->latency.n};
     const lap_optional reals[] = {r->latency.mean_s, r->latency.std_s, r->latency.p50_s,

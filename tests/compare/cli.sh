@@ -148,9 +148,9 @@ expect 1 failed.json --baseline h200-cuda.json --fail-if-slower 5
 
 # ---- an output that is an input --------------------------------------------------------------------
 cp h200-cuda.json kept.json
-ln -s kept.json link.json
+ln -s kept.json kept.link
 ln kept.json hard.json
-for output in kept.json ./kept.json link.json hard.json; do
+for output in kept.json ./kept.json kept.link hard.json; do
   expect 2 kept.json -o $output --force
   says err 'which the command reads'
   expect 2 h200-opencl.json --baseline kept.json -o $output --force
