@@ -1,6 +1,7 @@
 /* Groups, baselines, judgements (see compare.h). The maths is in ratio.c, the rules about which
  * rows agree in match.c. */
 #include "compare/compare.h"
+#include "compare/names.h"
 #include "compare/pairs.h"
 
 #include <stdlib.h>
@@ -453,6 +454,7 @@ lap_status lap_compare(const lap_document *const *documents, size_t count_of,
     if (status == LAP_OK) status = lap_find_pairs(out, err);
     /* Last: in which order lines are shown decides nothing. */
     if (status == LAP_OK) status = sort_lines(out, options->order, err);
+    if (status == LAP_OK) status = lap_find_names(out, err);
     if (status != LAP_OK) lap_comparison_free(out);
     return status;
 }

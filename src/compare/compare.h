@@ -52,6 +52,7 @@ typedef struct lap_line {
     const lap_record *baseline; /* what it is compared with, itself for a baseline; NULL: none */
     const char *apart;          /* why it is not compared; "" when it is */
     bool failed_gate;           /* the baseline has this case, and this line no comparison */
+    unsigned names, baseline_names; /* what tells it and its baseline from others: names.h */
     bool missing; /* a row of the baseline document that nothing was there to compare with */
 } lap_line;
 

@@ -1,5 +1,6 @@
 /* Comparisons in words (see words.h). */
 #include "compare/words.h"
+#include "compare/names.h"
 #include "report/format.h"
 
 #include <math.h>
@@ -34,16 +35,9 @@ void lap_words_estimate(lap_text *out, const lap_estimate *e, bool utf8) {
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* "CUDA" of "CUDA 13.0"; the backend's name without. */
-static const char *api_of(const lap_record *r, size_t *length) {
-    const char *name = r->api[0] ? r->api : r->backend[0] ? r->backend : "an unknown API";
-    *length = r->api[0] ? strcspn(name, " ") : strlen(name);
-    return name;
-}
-
 static void add_api(lap_text *out, const lap_record *r) {
     size_t length;
-    const char *name = api_of(r, &length);
+    const char *name = lap_api_of(r, &length);
     lap_text_addn(out, name, length);
 }
 
@@ -96,46 +90,14 @@ static void add_case(lap_text *out, const lap_record *r, lap_axis axis, bool wit
     add_others(out, r);
 }
 
-static bool same_path(const lap_record *a, const lap_record *b) {
-    return strcmp(a->document->path, b->document->path) == 0;
-}
-
-static bool same_size(const lap_record *a, const lap_record *b) {
-    return a->height == b->height && a->width == b->width;
-}
-
-/* Are label and case of two rows the same words? */
-static bool reads_alike(const lap_record *a, const lap_record *b, lap_axis axis) {
-    size_t n, m;
-    const char *api = api_of(a, &n), *other = api_of(b, &m);
-    return a->batch == b->batch && a->others == b->others && same_size(a, b) &&
-           strcmp(a->precision, b->precision) == 0 && strcmp(a->network, b->network) == 0 &&
-           strcmp(a->device, b->device) == 0 && n == m && memcmp(api, other, n) == 0 &&
-           (axis != LAP_BY_FILE || same_path(a, b)) &&
-           (axis != LAP_BY_DRIVER || strcmp(a->driver, b->driver) == 0) &&
-           (axis != LAP_BY_VERSION || strcmp(a->document->version, b->document->version) == 0);
-}
-
 /* " (b.json, cuda:1)": what tells this row from all others that read like it. */
-static void add_details(lap_text *out, const lap_comparison *c, const lap_record *r) {
-    bool file = false, selector = false, host = false, row = false;
-    for (size_t i = 0; i < c->line_count; i++) {
-        const lap_record *s = c->lines[i].record;
-        if (s == r || !reads_alike(r, s, c->options->axis)) continue;
-        if (!same_path(r, s))
-            file = true;
-        else if (strcmp(r->host, s->host) != 0)
-            host = true;
-        else if (strcmp(r->selector, s->selector) != 0)
-            selector = true;
-        else
-            row = true;
-    }
+static void add_details(lap_text *out, const lap_record *r, unsigned names) {
     const char *before = " (";
-    if (file) lap_text_addf(out, "%s%s", before, r->document->path), before = ", ";
-    if (host) lap_text_addf(out, "%s%s", before, r->host[0] ? r->host : "no host"), before = ", ";
-    if (selector) lap_text_addf(out, "%s%s", before, r->selector), before = ", ";
-    if (row) lap_text_addf(out, "%srow %zu", before, r->index + 1), before = ", ";
+    if (names & LAP_SAY_FILE) lap_text_addf(out, "%s%s", before, r->document->path), before = ", ";
+    if (names & LAP_SAY_HOST)
+        lap_text_addf(out, "%s%s", before, r->host[0] ? r->host : "no host"), before = ", ";
+    if (names & LAP_SAY_SELECTOR) lap_text_addf(out, "%s%s", before, r->selector), before = ", ";
+    if (names & LAP_SAY_ROW) lap_text_addf(out, "%srow %zu", before, r->index + 1), before = ", ";
     if (before[0] == ',') lap_text_add(out, ")");
 }
 
@@ -160,14 +122,14 @@ void lap_words_sentence(lap_text *out, const lap_comparison *c, const lap_line *
     lap_axis axis = c->options->axis;
     bool one_precision = strcmp(r->precision, b->precision) == 0;
     add_label(out, r, axis, !one_precision);
-    add_details(out, c, r);
+    add_details(out, r, line->names);
     lap_text_add(out, " runs ");
     add_case(out, r, axis, one_precision);
     lap_text_add(out, ", ");
     add_relation(out, &line->speed, utf8);
     lap_text_add(out, " ");
     add_label(out, b, axis, !one_precision);
-    add_details(out, c, b);
+    add_details(out, b, line->baseline_names);
     if (line->speed.has && !line->speed.has_interval)
         lap_text_add(out, "; how sure that is cannot be told from a single sample");
     lap_text_add(out, ".");
@@ -197,6 +159,19 @@ static void add_pair_unlike(lap_text *out, const lap_record *a, const lap_record
     lap_text_free(&told);
 }
 
+/* Another device of this name, through the same APIs at the same work? */
+static bool has_twin(const lap_comparison *c, const lap_api_pair *pair) {
+    const lap_record *a = pair->a;
+    for (size_t i = 0; i < c->pair_count; i++) {
+        const lap_record *o = c->pairs[i].a;
+        if (&c->pairs[i] != pair && strcmp(o->device, a->device) == 0 &&
+            strcmp(o->network, a->network) == 0 && strcmp(o->precision, a->precision) == 0 &&
+            o->height == a->height && o->width == a->width)
+            return true;
+    }
+    return false;
+}
+
 void lap_words_pair(lap_text *out, const lap_comparison *c, const lap_api_pair *pair, bool utf8) {
     const lap_record *a = pair->a, *b = pair->b;
     bool one = strcmp(a->precision, b->precision) == 0;
@@ -205,9 +180,12 @@ void lap_words_pair(lap_text *out, const lap_comparison *c, const lap_api_pair *
                   one ? a->precision : "");
     add_api(out, a);
     if (!one) lap_text_addf(out, " in %s", precision_of(a));
+    bool twin = has_twin(c, pair);
+    if (twin) lap_text_addf(out, " (%s, %s)", a->selector, a->document->path);
     lap_text_add(out, " against ");
     add_api(out, b);
     if (!one) lap_text_addf(out, " in %s", precision_of(b));
+    if (twin) lap_text_addf(out, " (%s, %s)", b->selector, b->document->path);
     size_t before = out->length;
     add_part(out, "throughput", &pair->throughput, "higher", "lower", utf8);
     add_apart(out, "throughput", pair->throughput_apart);
@@ -228,40 +206,30 @@ static bool compared(const lap_line *line) {
 
 /* "NVIDIA H200, cuda:0, fp16, batch 1 (a.json)": of network, size, precision and so on those that
  * tell the row from others of this route and batch. */
-static void add_line_name(lap_text *out, const lap_comparison *c, const lap_record *r) {
-    bool network = false, size = false, precision = false, others = false, host = false,
-         row = false;
-    for (size_t i = 0; i < c->line_count; i++) {
-        const lap_record *s = c->lines[i].record;
-        if (s == r || s->batch != r->batch || strcmp(s->selector, r->selector) != 0 ||
-            strcmp(s->device, r->device) != 0)
-            continue;
-        bool a = strcmp(s->network, r->network) != 0, b = !same_size(s, r),
-             d = strcmp(s->precision, r->precision) != 0, e = s->others != r->others,
-             h = strcmp(s->host, r->host) != 0;
-        network |= a, size |= b, precision |= d, others |= e, host |= h;
-        row |= !a && !b && !d && !e && !h && same_path(s, r);
-    }
+static void add_line_name(lap_text *out, const lap_line *line) {
+    const lap_record *r = line->record;
+    unsigned names = line->names;
     lap_text_addf(out, "%s, %s", device_of(r), r->selector[0] ? r->selector : "unknown route");
-    if (host && r->host[0]) lap_text_addf(out, " of %s", r->host);
-    if (network) lap_text_addf(out, ", %s", r->network[0] ? r->network : "unknown network");
-    if (size)
+    if (names & LAP_NAME_HOST && r->host[0]) lap_text_addf(out, " of %s", r->host);
+    if (names & LAP_NAME_NETWORK)
+        lap_text_addf(out, ", %s", r->network[0] ? r->network : "unknown network");
+    if (names & LAP_NAME_SIZE)
         lap_text_addf(out, ", %llux%llu", (unsigned long long)r->height,
                       (unsigned long long)r->width);
-    if (precision) lap_text_addf(out, ", %s", precision_of(r));
+    if (names & LAP_NAME_PRECISION) lap_text_addf(out, ", %s", precision_of(r));
     lap_text_addf(out, ", batch %llu", (unsigned long long)r->batch);
-    if (others) add_others(out, r);
-    if (row) lap_text_addf(out, ", row %zu", r->index + 1);
+    if (names & LAP_NAME_OTHERS) add_others(out, r);
+    if (names & LAP_NAME_ROW) lap_text_addf(out, ", row %zu", r->index + 1);
     lap_text_addf(out, " (%s)", r->document->path);
 }
 
 /* A line that is compared with what was run in another way. */
-static bool unlike_remark(lap_text *out, const lap_comparison *c, const lap_line *line) {
+static bool unlike_remark(lap_text *out, const lap_line *line) {
     lap_text told = {0};
     if (compared(line)) lap_add_remarkable(&told, line->record, line->baseline);
     bool any = told.length > 0;
     if (any) {
-        add_line_name(out, c, line->record);
+        add_line_name(out, line);
         lap_text_addf(out, ": compared with what ran in another way: %s", lap_text_get(&told));
     }
     if (told.failed) out->failed = true;
@@ -270,12 +238,12 @@ static bool unlike_remark(lap_text *out, const lap_comparison *c, const lap_line
 }
 
 /* At most four remarks about one line; false when there is no such one. */
-static bool line_remark(lap_text *out, const lap_comparison *c, const lap_line *line, int which) {
+static bool line_remark(lap_text *out, const lap_line *line, int which) {
     const lap_record *r = line->record;
     switch (which) {
     case 0:
         if (!line->apart[0] && !line->missing) return false;
-        add_line_name(out, c, r);
+        add_line_name(out, line);
         if (!line->apart[0]) {
             lap_text_add(out, ": nothing was there to compare with this row of the baseline");
             return true;
@@ -291,16 +259,16 @@ static bool line_remark(lap_text *out, const lap_comparison *c, const lap_line *
         return true;
     case 1:
         if (!r->trust[0] || strcmp(r->trust, "stable") == 0) return false;
-        add_line_name(out, c, r);
+        add_line_name(out, line);
         lap_text_addf(out, ": its own file calls the measurement %s", r->trust);
         return true;
     case 2:
         if (!r->remark[0]) return false;
-        add_line_name(out, c, r);
+        add_line_name(out, line);
         lap_text_addf(out, ": %s", r->remark);
         return true;
     default:
-        return unlike_remark(out, c, line);
+        return unlike_remark(out, line);
     }
 }
 
@@ -341,7 +309,7 @@ bool lap_words_each(const lap_comparison *c, lap_topic topic, bool utf8, lap_wor
         tell(&t, document_remark(&t.text, c, i));
     for (size_t i = 0; topic == LAP_TOPIC_REMARKS && i < c->line_count; i++)
         for (int which = 0; which < 4; which++)
-            tell(&t, line_remark(&t.text, c, &c->lines[i], which));
+            tell(&t, line_remark(&t.text, &c->lines[i], which));
     for (size_t i = 0; topic == LAP_TOPIC_SPEED && i < c->line_count; i++) {
         if (!compared(&c->lines[i])) continue;
         lap_words_sentence(&t.text, c, &c->lines[i], utf8);

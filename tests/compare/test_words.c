@@ -124,6 +124,18 @@ static void pairs_and_verification(void **state) {
     assert_non_null(strstr(text, "the first was run with a hot cache, the second with a cold"));
 }
 
+static void pairs_of_two_devices_of_a_name(void **state) {
+    (void)state;
+    const paper_row rows[] = {
+        {.mean = 1, .std = -1, .uuid = UUID},
+        {.mean = 1, .std = -1, .uuid = UUID, .backend = "opencl"},
+        {.mean = 1, .std = -1, .uuid = "b", .selector = "cuda:1"},
+        {.mean = 1, .std = -1, .uuid = "b", .backend = "opencl", .selector = "opencl:0:1"}};
+    const char *text = told_of(rows, 4, defaults, LAP_TOPIC_APIS);
+    assert_non_null(strstr(text, "CUDA (cuda:0, a.json) against OpenCL (opencl:0, a.json)"));
+    assert_non_null(strstr(text, "CUDA (cuda:1, a.json) against OpenCL (opencl:0:1, a.json)"));
+}
+
 /* ---- remarks -------------------------------------------------------------------------------- */
 
 static void remarks_name_what_differs(void **state) {
@@ -181,6 +193,7 @@ int main(void) {
         cmocka_unit_test(precisions_of_one_class),
         cmocka_unit_test(pairs_of_the_same_precision),
         cmocka_unit_test(pairs_and_verification),
+        cmocka_unit_test(pairs_of_two_devices_of_a_name),
         cmocka_unit_test(remarks_name_what_differs),
         cmocka_unit_test(remarks_on_other_ways_of_running),
         cmocka_unit_test(wrong_is_said),
