@@ -211,6 +211,14 @@ static lap_status read_circumstances(const lap_fields *row, json_t *object, lap_
     return LAP_OK;
 }
 
+/* As in the record: wrong results have no time, whatever the file says. */
+static void forget_times(lap_detail *d) {
+    d->sample_count = d->layer_count = d->curve_count = 0;
+    d->stats = (lap_stats){0};
+    d->min_s = d->p50_s = d->p90_s = d->p95_s = d->p99_s = d->max_s = lap_none();
+    d->submit_s = d->wall_s = d->device_s = lap_none();
+}
+
 static lap_status read_row(const lap_document *document, size_t i, lap_detail *d, lap_error *err) {
     lap_fields f = {document->path, "", err};
     snprintf(f.place, sizeof f.place, "rows[%zu]", i);
@@ -220,7 +228,9 @@ static lap_status read_row(const lap_document *document, size_t i, lap_detail *d
     LAP_TRY(read_latency(&f, row, d));
     LAP_TRY(read_layers(&f, row, d));
     LAP_TRY(read_throughput(&f, row, d));
-    return read_sensors(&f, row, &d->sensors);
+    LAP_TRY(read_sensors(&f, row, &d->sensors));
+    if (d->record->proof == LAP_PROOF_FAILED) forget_times(d);
+    return LAP_OK;
 }
 
 lap_status lap_details_read(const lap_document *document, lap_detail **out, lap_error *err) {

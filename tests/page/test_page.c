@@ -195,10 +195,12 @@ static void spans_documents(void **state) {
 static void key_figures(void **state) {
     (void)state;
     paper_row rows[] = {{.mean = 0.004, .batch = 8},
-                        {.mean = 0.001, .images_per_s = 9000, .verified = "false"},
+                        {.mean = 0.001, .images_per_s = 9000, .wall = 0.077, .verified = "false"},
                         {.mean = 0.002, .images_per_s = 1500}};
     lap_text page = page_of(rows, 2, &with, true);
     assert_null(strstr(page.data, "Highest throughput"));
+    assert_null(strstr(page.data, "77000.0")); /* among the spans */
+    assert_non_null(strstr(page.data, "8000.0"));
     assert_non_null(strstr(page.data, "Shortest latency</dt><dd>4.000 ms</dd>"));
     lap_text_free(&page);
     page = page_of(rows, 3, &with, true);
