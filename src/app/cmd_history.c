@@ -334,29 +334,33 @@ static lap_status read_all(const options *o, lap_history *history, const lap_que
     return status;
 }
 
-static lap_status read_with_query(const options *o, lap_history *history, lap_error *err) {
-    lap_query query;
-    LAP_TRY(lap_query_parse(o->rest_count ? o->rest[0] : "", &query, err));
-    lap_status status = o->device ? lap_query_add(&query, "device", o->device, err) : LAP_OK;
-    if (status == LAP_OK) status = read_all(o, history, &query, err);
-    lap_query_free(&query);
+static lap_status parse_query(const options *o, lap_query *out, lap_error *err) {
+    *out = (lap_query){0};
+    if (o->what == ADD) return LAP_OK;
+    LAP_TRY(lap_query_parse(o->rest_count ? o->rest[0] : "", out, err));
+    return o->device ? lap_query_add(out, "device", o->device, err) : LAP_OK;
+}
+
+static lap_status use(const options *o, const lap_query *query, const char *path, lap_error *err) {
+    lap_history *history;
+    if (o->what != ADD) LAP_TRY(lap_output_apart(o->output, path, "the history", err));
+    LAP_TRY(lap_history_open(path, o->what == ADD ? LAP_HISTORY_WRITE : LAP_HISTORY_READ, &history,
+                             err));
+    lap_status status = o->what == ADD ? add(o, history, err) : read_all(o, history, query, err);
+    lap_history_close(history);
     return status;
 }
 
+/* What is wrong with the command line is said before anything about the files. */
 static lap_status carry_out(const options *o, lap_error *err) {
-    char *path;
-    lap_history *history;
-    if (o->what != ADD) LAP_TRY(lap_output_check(o->output, o->force, err));
-    LAP_TRY(lap_history_path(o->database, &path, err));
-    lap_status status =
-        o->what != ADD ? lap_output_apart(o->output, path, "the history", err) : LAP_OK;
-    if (status == LAP_OK)
-        status = lap_history_open(path, o->what == ADD ? LAP_HISTORY_WRITE : LAP_HISTORY_READ,
-                                  &history, err);
+    char *path = NULL;
+    lap_query query;
+    lap_status status = parse_query(o, &query, err);
+    if (status == LAP_OK && o->what != ADD) status = lap_output_check(o->output, o->force, err);
+    if (status == LAP_OK) status = lap_history_path(o->database, &path, err);
+    if (status == LAP_OK) status = use(o, &query, path, err);
     free(path);
-    if (status != LAP_OK) return status;
-    status = o->what == ADD ? add(o, history, err) : read_with_query(o, history, err);
-    lap_history_close(history);
+    lap_query_free(&query);
     return status;
 }
 

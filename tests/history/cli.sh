@@ -45,6 +45,8 @@ says err 'throughput'
 expect 2 history list a b
 expect 2 history add
 expect 2 history export
+expect 2 history list since=2026-13
+says err 'expected a date'
 expect 2 history list
 says err 'no history yet'
 [ -e "$XDG_DATA_HOME" ] && fail "reading made a folder"
