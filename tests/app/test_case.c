@@ -131,6 +131,44 @@ static void test_idle_later(void **state) {
     }
 }
 
+static void wrong_set(int op, bad_kind kind, uint64_t good, const char *what) {
+    bad_plant(&rig.runner.net->ops[op], kind, good);
+    lap_row row;
+    lap_runner_case(&rig.runner, &rig.c, &row);
+    expect_wrong(&row, what);
+    if (!strstr(row.reason, what))
+        fail_msg("%s after %d launches: %s", what, (int)good, row.reason);
+    lap_row_free(&row);
+}
+
+/* The plans of the pipeline and of several queues are verified like all others, each of them. */
+static void test_wrong_in_sets(void **state) {
+    (void)state;
+    const char *const sets[][3] = {{"throughput:pipeline=no", "throughput:streams=2", "2 queues"},
+                                   {"throughput:pipeline=yes", "throughput:streams=1", "pipeline"}};
+    const int ops[] = {0, TINY_OPS - 1};
+    rig.c.latency = false;
+    rig_set(&rig, "output:layers=no");
+    for (size_t i = 0; i < 2 * sizeof ops / sizeof *ops; i++) {
+        const char *const *set = sets[i / 2];
+        int op = ops[i % 2];
+        rig_set(&rig, "throughput:pipeline=no");
+        rig_set(&rig, "throughput:streams=1");
+        assert_false(bad_after(op, BAD_NONE, UINT64_MAX));
+        uint64_t first = bad_launches();
+        rig_set(&rig, set[0]);
+        rig_set(&rig, set[1]);
+        assert_false(bad_after(op, BAD_NONE, UINT64_MAX));
+        uint64_t total = bad_launches();
+        assert_true(total > first + 2);
+        for (uint64_t good = first; good < total; good++) {
+            wrong_set(op, BAD_LATE, good, set[2]);
+            wrong_set(op, BAD_IDLE, good, set[2]);
+            if (op == TINY_OPS - 1 && good + 1 < total) wrong_set(op, BAD_SECOND, good, set[2]);
+        }
+    }
+}
+
 static void test_verify_only(void **state) {
     (void)state;
     rig.c.latency = rig.c.throughput = false;
@@ -276,7 +314,7 @@ int main(void) {
         RIG_TEST(test_wrong_later),        RIG_TEST(test_idle_later),
         RIG_TEST(test_verify_only),        RIG_TEST(test_interrupted),
         RIG_TEST(test_verify_off_is_said), RIG_TEST(test_cold_stays_out),
-        RIG_TEST(test_copies_stay_out),
+        RIG_TEST(test_copies_stay_out),    RIG_TEST(test_wrong_in_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,29 @@ static void everything_else(void **state) {
     lap_row_free(&row);
 }
 
+static unsigned flushes;
+
+static double count_flushes(const char *stem, const lap_raw_launch *launch) {
+    (void)launch;
+    flushes += strcmp(stem, "stream_copy") == 0;
+    return 1e-5;
+}
+
+/* The cache is emptied before every sample, and once to warm up that kernel. */
+static void cold_is_flushed(void **state) {
+    (void)state;
+    rig.c.throughput = false;
+    fake.cost = count_flushes;
+    flushes = 0;
+    const char *const settings[] = {"latency:cache=cold", "latency:repetitions=7",
+                                    "output:layers=no"};
+    lap_row row;
+    json_decref(row_with(settings, 3, &row));
+    if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    assert_int_equal(flushes, 1 + 7);
+    lap_row_free(&row);
+}
+
 static void does_not_fit(void **state) {
     (void)state;
     const char *const settings[] = {"throughput:streams=1,64", "throughput:batches=4"};
@@ -299,10 +322,9 @@ int main(void) {
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define COMMAND_TEST(name) cmocka_unit_test_setup(name, command_set_up)
     const struct CMUnitTest tests[] = {
-        RIG_TEST(layers_and_roof), RIG_TEST(layers_without_stamps),
-        RIG_TEST(everything_else), RIG_TEST(does_not_fit),
-        RIG_TEST(texts),           COMMAND_TEST(spans),
-        COMMAND_TEST(spans_wrong), COMMAND_TEST(spans_usage),
+        RIG_TEST(layers_and_roof), RIG_TEST(layers_without_stamps), RIG_TEST(everything_else),
+        RIG_TEST(does_not_fit),    RIG_TEST(cold_is_flushed),       RIG_TEST(texts),
+        COMMAND_TEST(spans),       COMMAND_TEST(spans_wrong),       COMMAND_TEST(spans_usage),
         COMMAND_TEST(pitfalls),    COMMAND_TEST(pitfalls_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,6 +207,51 @@ static void test_logits(void **state) {
     lap_plan_free(plan);
 }
 
+/* Single precision that is secretly less: integers are right, real values are not. */
+static void test_secret_tf32(void **state) {
+    rig *r = *state;
+    for (int op = 0; op < r->net->op_count; op++) {
+        if (!r->weights->ops[op].w) continue;
+        lap_check_report report;
+        lap_error err;
+        plant(r, op, BAD_TF32, 0);
+        assert_int_equal(layers(r, LAP_CHECK_FULL, &report, &err), LAP_E_VERIFY);
+        assert_string_equal(report.first_wrong, r->net->ops[op].name);
+        assert_non_null(strstr(report.detail, "real check of"));
+        assert_int_equal(report.exact_layers, TINY_OPS);
+        lap_plan *plan;
+        float *logits;
+        assert_int_equal(logits_of(r, &plan, &logits, &report, &err), LAP_E_VERIFY);
+        assert_string_equal(report.first_wrong, "logits");
+        lap_plan_free(plan);
+    }
+}
+
+static void test_limits(void **state) {
+    rig *r = *state;
+    static const double documented[LAP_PRECISION_COUNT] = {[LAP_FP32] = 3e-6,
+                                                           [LAP_FP32X3] = 3e-6,
+                                                           [LAP_TF32] = 3e-3,
+                                                           [LAP_FP16] = 3e-3,
+                                                           [LAP_BF16] = 2e-2};
+    for (int p = 0; p < LAP_PRECISION_COUNT; p++)
+        assert_true(lap_check_limit((lap_precision)p) == documented[p]);
+    size_t count = r->expected.count * (size_t)r->expected.classes;
+    const double errors[] = {1e-6, 1e-5};
+    for (size_t e = 0; e < 2; e++) {
+        for (size_t i = 0; i < count; i++)
+            r->expected.logits[i] *= 1 + errors[e];
+        lap_check_report report;
+        lap_error err;
+        lap_plan *plan;
+        float *logits;
+        assert_int_equal(logits_of(r, &plan, &logits, &report, &err), e ? LAP_E_VERIFY : LAP_OK);
+        assert_true(fabs(report.logits_rel_l2 / errors[e] - 1) < 0.3);
+        free(logits);
+        lap_plan_free(plan);
+    }
+}
+
 /* An infinity from a layer below must not pass because infinity equals infinity. */
 static void test_infinite_activations(void **state) {
     rig *r = *state;
@@ -335,6 +380,8 @@ int main(void) {
         RIG_TEST(test_real_check),
         RIG_TEST(test_idle_second_run),
         RIG_TEST(test_logits),
+        RIG_TEST(test_secret_tf32),
+        RIG_TEST(test_limits),
         RIG_TEST(test_infinite_activations),
         RIG_TEST(test_nan_weights),
         RIG_TEST(test_unchanged),

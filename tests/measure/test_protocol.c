@@ -21,6 +21,8 @@ typedef struct script {
     size_t interrupt_after; /* runs */
     bool between;           /* between before and after */
     size_t outside;         /* runs that were not between two marks */
+    size_t prepared;
+    lap_status prepare_status; /* of the third */
 } script;
 
 static script new_script(void) {
@@ -117,6 +119,39 @@ static void spans_are_what_they_say(void **state) {
     assert_some(l.stats.mean, 1e-3);
     assert_true(l.stats.p90.has && !l.stats.p95.has && !l.stats.p99.has);
     lap_latency_free(&l);
+}
+
+static lap_status prepare(void *context, lap_error *err) {
+    script *s = context;
+    assert_false(s->between);
+    assert_true(s->pending == 0);
+    s->now += 1; /* never in a span */
+    if (++s->prepared == 3 && s->prepare_status) return LAP_FAIL(err, s->prepare_status, "flush");
+    return LAP_OK;
+}
+
+/* A cold cache: emptied before every sample and before it begins. */
+static void prepared_before_each_sample(void **state) {
+    (void)state;
+    script s = new_script();
+    lap_latency l;
+    lap_latency_options o = {.warmup_count = 3,
+                             .repetitions = 10,
+                             .passes_auto = true,
+                             .prepare = prepare,
+                             .prepare_context = &s};
+    assert_int_equal(measure(&s, &o, &l), LAP_OK);
+    assert_int_equal(s.prepared, 10);
+    assert_int_equal(l.passes, 1);
+    assert_near(l.wall.max.value, 1.06e-3);
+    for (size_t i = 1; i < l.n; i++) /* one of them before each */
+        assert_true(l.samples[i].at_s - l.samples[i - 1].at_s > 1);
+    lap_latency_free(&l);
+    s = new_script();
+    s.prepare_status = LAP_E_LAUNCH;
+    assert_int_equal(measure(&s, &o, &l), LAP_E_LAUNCH);
+    assert_int_equal(s.runs, 3 + 2);
+    assert_false(l.has);
 }
 
 /* A first run that takes 5 s more is a cold cost, never part of the latency. */
@@ -349,6 +384,7 @@ static void batches_back_to_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans_are_what_they_say),
+        cmocka_unit_test(prepared_before_each_sample),
         cmocka_unit_test(first_run_stays_out),
         cmocka_unit_test(warm_up_by_seconds),
         cmocka_unit_test(clock_that_stands_still),

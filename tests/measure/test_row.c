@@ -56,6 +56,25 @@ static void rates_are_derived(void **state) {
     lap_row_free(&row);
 }
 
+/* Images of all passes share the energy; a layer's work is that of the whole batch. */
+static void batch_and_passes_count(void **state) {
+    (void)state;
+    lap_row row;
+    fill(&row, 100);
+    row.latency.passes = 3;
+    row.telemetry.energy_j = lap_some(2400);
+    row.ceilings = (lap_ceilings){.has = true, .memory_bytes_per_s = lap_some(1e12)};
+    row.ceilings.flops_per_s[LAP_FP32] = lap_some(1e10);
+    lap_layer layer = {.name = "fc", .flops = 1000, .bytes = 500, .device_s = lap_some(1e-6)};
+    assert_true(lap_row_add_layer(&row, &layer));
+    lap_row_finish(&row);
+    assert_some(row.energy_j, 2400.0 / (100 * 3 * 4));
+    assert_some(row.layers[0].intensity, 4 * 1000 / 500.0);
+    assert_some(row.layers[0].share, 4 * 1000 / 1e10 / 1e-6);
+    assert_string_equal(row.layers[0].bound, "compute");
+    lap_row_free(&row);
+}
+
 static void zero_time_has_no_rate(void **state) {
     (void)state;
     lap_row row;
@@ -181,6 +200,12 @@ static void wrong_results_have_no_times(void **state) {
     row.throughput.images_per_s = lap_some(1);
     lap_layer layer = {.name = "fc", .flops = 1, .device_s = lap_some(1)};
     assert_true(lap_row_add_layer(&row, &layer));
+    row.telemetry = (lap_telemetry_summary){.has = true, .energy_j = lap_some(1)};
+    row.copies.has = row.pipeline.has = true;
+    row.layer_sum.sum_s = row.layer_sum.pass_s = lap_some(1);
+    row.streams.count = 1;
+    row.concurrent.rounds.n = 3;
+    row.cold.open_s = row.cold.upload_s = row.cold.first_s = lap_some(1);
     lap_row_fail(&row, LAP_E_VERIFY, NULL);
     lap_row_finish(&row);
     assert_int_equal(row.status, LAP_ROW_FAILED);
@@ -192,6 +217,17 @@ static void wrong_results_have_no_times(void **state) {
     assert_none(row.flops_per_s);
     assert_none(row.layers[0].device_s);
     assert_none(row.layers[0].flops_per_s);
+    assert_false(row.telemetry.has || row.copies.has || row.pipeline.has);
+    assert_none(row.energy_j);
+    assert_none(row.layer_sum.sum_s);
+    assert_none(row.layer_sum.pass_s);
+    assert_none(row.layer_sum.difference_s);
+    assert_int_equal(row.streams.count, 0);
+    assert_int_equal(row.concurrent.rounds.n, 0);
+    assert_none(row.cold.first_s);
+    /* What the start cost is no result. */
+    assert_some(row.cold.open_s, 1);
+    assert_some(row.cold.upload_s, 1);
     lap_row_free(&row);
 }
 
@@ -238,6 +274,7 @@ static void arrays_grow(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_derived),
+        cmocka_unit_test(batch_and_passes_count),
         cmocka_unit_test(zero_time_has_no_rate),
         cmocka_unit_test(few_samples_are_noted),
         cmocka_unit_test(impossible_rates_are_noted),

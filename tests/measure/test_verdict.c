@@ -139,6 +139,33 @@ static void noise(void **state) {
     expect(LAP_VERDICT_NOISY, "the median is known to +-");
     make(100, spikes);
     expect(LAP_VERDICT_NOISY, "outliers");
+    for (int i = 0; i < 2; i++) { /* 9 % and 11 %, everything else quiet */
+        make(100, NULL);
+        row.latency.stats.std = lap_some((i ? 0.11 : 0.09) * row.latency.stats.mean.value);
+        expect(i ? LAP_VERDICT_NOISY : LAP_VERDICT_STABLE,
+               i ? "the standard deviation is 11 % of the mean" : "known to +-");
+    }
+}
+
+/* Every rule applies; one after the other is taken away. The first that is left is the verdict. */
+static void first_that_applies(void **state) {
+    (void)state;
+    static const lap_verdict order[] = {LAP_VERDICT_TOO_SHORT, LAP_VERDICT_THROTTLED,
+                                        LAP_VERDICT_DRIFTING,  LAP_VERDICT_BIMODAL,
+                                        LAP_VERDICT_NOISY,     LAP_VERDICT_STABLE};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        make(100, NULL);
+        lap_stats *s = &row.latency.stats;
+        if (i < 1) row.floor.claimed_s = lap_some(2e-5);
+        if (i < 2)
+            row.telemetry = (lap_telemetry_summary){.has = true, .throttled_share = lap_some(0.06)};
+        if (i < 3) s->drift = (lap_drift){.has = true, .rho = 0.9, .p = 1e-9, .relative = 0.1};
+        if (i < 4)
+            s->modes = (lap_modes){
+                .has = true, .share = 0.9, .low = 1e-3, .high = 2e-3, .upper_part = 0.5};
+        if (i < 5) s->std = lap_some(s->mean.value);
+        expect(order[i], "");
+    }
 }
 
 /* Throttled all of the time: the row keeps every sample and says it. */
@@ -170,10 +197,15 @@ static void no_latency_no_verdict(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steady_is_stable),     cmocka_unit_test(few_samples),
-        cmocka_unit_test(coarse_timer),         cmocka_unit_test(drifts),
-        cmocka_unit_test(two_states),           cmocka_unit_test(noise),
-        cmocka_unit_test(throttled_throughout), cmocka_unit_test(no_latency_no_verdict),
+        cmocka_unit_test(steady_is_stable),
+        cmocka_unit_test(few_samples),
+        cmocka_unit_test(coarse_timer),
+        cmocka_unit_test(drifts),
+        cmocka_unit_test(two_states),
+        cmocka_unit_test(noise),
+        cmocka_unit_test(first_that_applies),
+        cmocka_unit_test(throttled_throughout),
+        cmocka_unit_test(no_latency_no_verdict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

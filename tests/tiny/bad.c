@@ -11,7 +11,8 @@ static struct {
     lap_op op;
     bad_kind kind;
     uint64_t good, launches;
-    const char *stem; /* wrapped */
+    const float *first; /* where the launch after the good ones wrote */
+    const char *stem;   /* wrapped */
     fake_kernel_fn original;
 } bad;
 
@@ -72,11 +73,38 @@ static void spoil(float *out, size_t count) {
     case BAD_ONCE:
         if (bad.launches == bad.good + 1) *value += 1;
         break;
+    case BAD_SECOND:
+        if (bad.launches == bad.good + 1) bad.first = out;
+        if (bad.launches > bad.good && out != bad.first) *value += 1;
+        break;
     case BAD_NONE:
     case BAD_NOTHING:
     case BAD_IDLE:
+    case BAD_TF32:
         break;
     }
+}
+
+/* A copy of a buffer with 10 fraction bits, to nearest even. */
+static float *in_tf32(const lap_raw_arg *arg) {
+    const fake_buffer *buffer = arg->buffer;
+    uint32_t *bits = malloc(buffer->bytes);
+    if (!bits) abort();
+    memcpy(bits, buffer->data, buffer->bytes);
+    for (size_t i = 0; i < buffer->bytes / 4; i++)
+        bits[i] = (bits[i] + 0xFFFu + (bits[i] >> 13 & 1u)) & ~0x1FFFu;
+    return (float *)(void *)bits;
+}
+
+static void run_tf32(const lap_define *defines, size_t n, const lap_raw_launch *launch,
+                     void *const *pointers) {
+    void *rounded[LAP_MAX_ARGS];
+    memcpy(rounded, pointers, launch->arg_count * sizeof *rounded);
+    for (size_t i = 0; i < 2; i++)
+        rounded[i] = in_tf32(&launch->args[i]);
+    bad.original(defines, n, launch, rounded);
+    free(rounded[0]);
+    free(rounded[1]);
 }
 
 static void run(const lap_define *defines, size_t n, const lap_raw_launch *launch,
@@ -85,7 +113,7 @@ static void run(const lap_define *defines, size_t n, const lap_raw_launch *launc
     if (planted) bad.launches++;
     if (planted && bad.kind == BAD_NOTHING) return;
     if (planted && bad.kind == BAD_IDLE && bad.launches > bad.good) return;
-    bad.original(defines, n, launch, pointers);
+    (planted && bad.kind == BAD_TF32 ? run_tf32 : bad.original)(defines, n, launch, pointers);
     size_t count;
     float *out = output_of(launch, pointers, &count);
     if (planted) spoil(out, count);
@@ -101,6 +129,7 @@ void bad_plant(const lap_op *op, bad_kind kind, uint64_t good) {
     bad.kind = kind;
     bad.good = good;
     bad.launches = 0;
+    bad.first = NULL;
     bad.stem = stem;
     bad.original = fake_find_kernel(stem, stem);
     if (!fake_register(stem, stem, run)) abort();
