@@ -1,6 +1,7 @@
 /* One case, in order: open, build, upload, first inference, verify, warm up, measure, verify again,
  * layers, throughput. The first failure ends the row; what was measured before it stays, unless
  * verification failed. */
+#include "app/case_options.h"
 #include "app/runner_internal.h"
 
 #include "base/clock.h"
@@ -229,33 +230,6 @@ double run_rewarm_seconds(const lap_runner *runner) {
     return runner->rewarm_s > 0 ? runner->rewarm_s : REWARM_SECONDS;
 }
 
-static lap_latency_options latency_options(const lap_case_run *run) {
-    const lap_config *config = run->runner->config;
-    bool cold = config->latency.cache == LAP_CACHE_COLD;
-    bool noise = config->latency.stop == LAP_STOP_RELATIVE_NOISE;
-    bool no_warmup = !config->latency.warmup.automatic && config->latency.warmup.count == 0 &&
-                     !(config->latency.warmup.seconds > 0);
-    return (lap_latency_options){
-        .burn_in_seconds = config->latency.burn_in,
-        .warmup_auto = config->latency.warmup.automatic,
-        .warmup_count = (size_t)config->latency.warmup.count,
-        .warmup_seconds = config->latency.warmup.seconds,
-        .repetitions = (size_t)(noise ? config->latency.max_samples : config->latency.repetitions),
-        .noise_target = noise ? config->latency.noise_target : 0,
-        .min_samples = (size_t)config->latency.min_samples,
-        .max_seconds = config->latency.max_seconds,
-        .passes = cold ? 1 : (size_t)config->latency.passes.count, /* the second would be hot */
-        /* The calibration would be a warm-up. */
-        .passes_auto = config->latency.passes.automatic && !no_warmup && !cold,
-        .rewarm_seconds = run_rewarm_seconds(run->runner),
-        .tick_s = lap_floor_resolution(&run->row->floor),
-        .overhead_s = run->row->floor.wall_s,
-        .telemetry = run->telemetry,
-        .interrupted = run->runner->interrupted,
-        .progress = lap_meter_progress,
-        .context = run->runner->meter};
-}
-
 lap_workload run_workload(lap_case_run *run) {
     return (lap_workload){run_plan, run->plan};
 }
@@ -265,8 +239,14 @@ lap_status run_latency_prepare(lap_case_run *run, lap_error *err) {
     LAP_TRY(find_floor(run, err));
     if (runner->config->run.telemetry)
         LAP_TRY(lap_telemetry_start(run->c->device, "", &run->telemetry, err));
-    run->latency_options = latency_options(run);
-    return run_cache_open(run, &run->latency_options, err);
+    lap_latency_options *options = &run->latency_options;
+    *options =
+        lap_case_latency_options(runner->config, &run->row->floor, run_rewarm_seconds(runner));
+    options->telemetry = run->telemetry;
+    options->interrupted = runner->interrupted;
+    options->progress = lap_meter_progress;
+    options->context = runner->meter;
+    return run_cache_open(run, options, err);
 }
 
 lap_status run_latency_begin(lap_case_run *run, lap_error *err) {

@@ -1,5 +1,6 @@
 /* Batch search and throughput: a plan per batch size, verified before its speed counts, freed
  * before the next. A lost device is replaced by a fresh session for what comes after. */
+#include "app/case_options.h"
 #include "app/runner_internal.h"
 
 #include "base/clock.h"
@@ -171,19 +172,13 @@ static void progress(void *context, const char *what, size_t done, size_t total)
 }
 
 lap_status run_throughput(lap_case_run *run, lap_error *err) {
-    const lap_config *config = run->runner->config;
     lap_meter_step(run->runner->meter, "%s: throughput", run->label);
-    lap_throughput_options options = {.search = config->throughput.search,
-                                      .max_batch = config->throughput.max_batch,
-                                      .batches = config->throughput.batches,
-                                      .max_seconds = config->throughput.max_seconds,
-                                      .latency_limit_s = config->throughput.latency_limit_ms * 1e-3,
-                                      .search_cost = config->throughput.search_cost,
-                                      .interrupted = run_interrupted,
-                                      .progress = progress,
-                                      .try_batch = try_batch,
-                                      .measure = measure,
-                                      .context = run};
+    lap_throughput_options options = lap_case_throughput_options(run->runner->config);
+    options.interrupted = run_interrupted;
+    options.progress = progress;
+    options.try_batch = try_batch;
+    options.measure = measure;
+    options.context = run;
     LAP_TRY(lap_throughput_search(&options, &run->row->throughput, err));
     return lap_throughput_measure(&options, &run->row->throughput, err);
 }

@@ -4,6 +4,7 @@
 #include "case_fixture.h"
 #include "measure/pitfalls.h"
 #include "report/table.h"
+#include "standin/script_file.h"
 
 #include <unistd.h>
 
@@ -140,6 +141,28 @@ static void cold_is_flushed(void **state) {
     if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
     assert_int_equal(flushes, 1 + 7);
     lap_row_free(&row);
+}
+
+/* [run] telemetry decides whether the sensors are read; a stand-in has some for this device. */
+static void telemetry_if_wanted(void **state) {
+    (void)state;
+    script_file("%s", "");
+    setenv("LAP_NVML", NVML_STANDIN_PATH, 1);
+    fake.devices[0].has_uuid = true;
+    for (uint8_t i = 0; i < 16; i++)
+        fake.devices[0].uuid[i] = i;
+    rig.c.throughput = false;
+    for (int wanted = 0; wanted < 2; wanted++) {
+        const char *const settings[] = {wanted ? "run:telemetry=yes" : "run:telemetry=no",
+                                        "output:layers=no"};
+        lap_row row;
+        json_decref(row_with(settings, 2, &row));
+        if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+        assert_int_equal(row.telemetry.has, wanted);
+        lap_row_free(&row);
+    }
+    unsetenv("LAP_NVML");
+    script_none();
 }
 
 static void does_not_fit(void **state) {
@@ -322,9 +345,11 @@ int main(void) {
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define COMMAND_TEST(name) cmocka_unit_test_setup(name, command_set_up)
     const struct CMUnitTest tests[] = {
-        RIG_TEST(layers_and_roof), RIG_TEST(layers_without_stamps), RIG_TEST(everything_else),
-        RIG_TEST(does_not_fit),    RIG_TEST(cold_is_flushed),       RIG_TEST(texts),
-        COMMAND_TEST(spans),       COMMAND_TEST(spans_wrong),       COMMAND_TEST(spans_usage),
+        RIG_TEST(layers_and_roof), RIG_TEST(layers_without_stamps),
+        RIG_TEST(everything_else), RIG_TEST(does_not_fit),
+        RIG_TEST(cold_is_flushed), RIG_TEST(telemetry_if_wanted),
+        RIG_TEST(texts),           COMMAND_TEST(spans),
+        COMMAND_TEST(spans_wrong), COMMAND_TEST(spans_usage),
         COMMAND_TEST(pitfalls),    COMMAND_TEST(pitfalls_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,28 @@ static void largest_allocation_unsaid(void **state) {
     lap_row_free(&row);
 }
 
+/* [throughput] memory_fraction of what the device has, and no other share. */
+static void safe_share(void **state) {
+    (void)state;
+    enum { LARGEST = 128 };
+    rig.c.batch = 1;
+    for (int i = 0; i < 3; i++) {
+        bool small = i == 2;
+        rig_set(&rig, small ? "throughput:memory_fraction=0.25" : "throughput:memory_fraction=0.8");
+        lap_row row;
+        search_up_to(LARGEST, &row);
+        if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+        const lap_throughput *t = &row.throughput;
+        const lap_curve_point *last = &t->curve[t->curve_count - 1];
+        assert_int_equal(t->largest_batch == LARGEST, !small);
+        assert_int_equal(last->status, small ? LAP_E_OOM : LAP_OK);
+        if (small) assert_non_null(strstr(last->reason, "([throughput] memory_fraction)"));
+        lap_row_free(&row);
+        /* The first had all the memory there is, the others twice what it took. */
+        if (i == 0) fake.devices[0].memory_bytes = device.memory_bytes = 2 * fake.peak_bytes[0];
+    }
+}
+
 static void missing_when_used(void **state) {
     (void)state;
     fake.devices[0].max_alloc_bytes = piece;
@@ -136,10 +158,8 @@ static void context_of_no_use(void **state) {
 int main(void) {
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        RIG_TEST(largest_allocation),
-        RIG_TEST(largest_allocation_unsaid),
-        RIG_TEST(missing_when_used),
-        RIG_TEST(context_of_no_use),
+        RIG_TEST(largest_allocation), RIG_TEST(largest_allocation_unsaid), RIG_TEST(safe_share),
+        RIG_TEST(missing_when_used),  RIG_TEST(context_of_no_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

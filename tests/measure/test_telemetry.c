@@ -1,5 +1,6 @@
 /* Telemetry from a stand-in NVML and from made-up kernel files; what is absent; what it costs. */
 #include "base/clock.h"
+#include "measure/protocol.h"
 #include "measure/sensors.h"
 #include "measure/telemetry.h"
 #include "near.h"
@@ -261,6 +262,60 @@ static void paused_reads_nothing(void **state) {
     assert_false(s.has);
 }
 
+/* ---- blocks of a latency -------------------------------------------------------------------- */
+
+static double clock_now(void *context) {
+    (void)context;
+    return lap_clock_now();
+}
+
+static lap_status mark(void *context, lap_error *err) {
+    (void)context, (void)err;
+    return LAP_OK;
+}
+
+static lap_status elapsed(void *context, double *seconds, lap_error *err) {
+    (void)context, (void)err;
+    *seconds = 1e-3;
+    return LAP_OK;
+}
+
+static lap_status work(void *context, lap_error *err) {
+    (void)context, (void)err;
+    lap_clock_sleep(2e-3);
+    return LAP_OK;
+}
+
+/* Telemetry is of the timed blocks: neither what lies between them nor the warm-up
+ * nor what follows counts. */
+static void timed_blocks_only(void **state) {
+    (void)state;
+    use("");
+    lap_device_info d = gpu_by_uuid();
+    lap_telemetry *t;
+    lap_telemetry_summary s;
+    assert_int_equal(lap_telemetry_start(&d, "", &t, NULL), LAP_OK);
+    const lap_workload workload = {work, NULL};
+    const lap_timing timing = {clock_now, mark, mark, mark, elapsed, NULL, 0};
+    const lap_latency_options o = {.warmup_seconds = 0.1, .repetitions = 6, .telemetry = t};
+    lap_latency_run run;
+    lap_latency l;
+    double begun = lap_clock_now();
+    assert_int_equal(lap_latency_begin(&run, &workload, &timing, &o, &l, NULL), LAP_OK);
+    bool done = false;
+    while (!done) {
+        assert_int_equal(lap_latency_block(&run, 3, &done, NULL), LAP_OK);
+        lap_clock_sleep(0.1);
+    }
+    assert_int_equal(lap_latency_end(&run, LAP_OK, NULL), LAP_OK);
+    assert_in_range(l.blocks, 2, 3);
+    double others = 0.1 + 0.1 * (double)l.blocks;
+    lap_telemetry_stop(t, &s);
+    double whole = lap_clock_now() - begun;
+    assert_true(s.has && s.seconds >= 6 * 2e-3 && s.seconds <= whole - others);
+    lap_latency_free(&l);
+}
+
 /* Readings are kept one by one, in order; of many, evenly spread ones from first to last. */
 static void readings_are_kept(void **state) {
     (void)state;
@@ -301,6 +356,7 @@ int main(void) {
         cmocka_unit_test(pci_files),
         cmocka_unit_test(it_disturbs_little),
         cmocka_unit_test(paused_reads_nothing),
+        cmocka_unit_test(timed_blocks_only),
         cmocka_unit_test(readings_are_kept),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
