@@ -77,9 +77,42 @@ static void packed_input(void **state) {
     free(uploaded);
 }
 
+/* A host clock that shows how long the device has been at work, one thing after the other; and how
+ * often each plan ran, told by where it puts its logits. */
+static const double LAUNCH_S = 1e-5, COPY_S = 3e-5;
+static struct {
+    const void *output[QUEUES + 1];
+    size_t count[QUEUES + 1];
+} ran;
+
+static double busy(void) {
+    return (double)fake.launches * LAUNCH_S + (double)fake.copies * COPY_S;
+}
+
+static double count_runs(const char *stem, const lap_raw_launch *launch) {
+    size_t i = 0;
+    if (strcmp(stem, "fc_naive") != 0) return LAUNCH_S;
+    while (i < QUEUES && ran.output[i] && ran.output[i] != launch->args[3].buffer)
+        i++;
+    ran.output[i] = launch->args[3].buffer;
+    ran.count[i]++;
+    return LAUNCH_S;
+}
+
+static void begin_counting(void) {
+    memset(&ran, 0, sizeof ran);
+    fake.cost = count_runs;
+}
+
 static lap_pipeline_job pipeline_job(void) {
     return (lap_pipeline_job){
         .plans = {t.plans[0], t.plans[1]}, .input = t.packed, .batch = BATCH, .batches = 5};
+}
+
+/* The clock is a difference of sums. */
+static void assert_rate(lap_optional got, double want) {
+    if (!got.has || !(fabs(got.value / want - 1) < 1e-9))
+        fail_msg("%g, not %g", got.has ? got.value : NAN, want);
 }
 
 static void pipeline(void **state) {
@@ -88,13 +121,22 @@ static void pipeline(void **state) {
     for (int deferred = 0; deferred < 2; deferred++) {
         fake.deferred = deferred;
         lap_pipeline_job job = pipeline_job();
+        job.now = busy;
         lap_pipeline out;
+        begin_counting();
         MUST(lap_pipeline_measure(&job, &out, &must_error));
         assert_true(out.has && out.pinned);
         assert_int_equal(out.batch, BATCH);
         assert_int_equal(out.batches, 5);
-        assert_true(out.images_per_s.has && out.serial_images_per_s.has &&
-                    out.compute_images_per_s.has);
+        double once = TINY_OPS * LAUNCH_S;
+        assert_rate(out.compute_images_per_s, BATCH / once);
+        assert_rate(out.serial_images_per_s, BATCH / (once + 2 * COPY_S));
+        assert_rate(out.images_per_s, BATCH / (once + 2 * COPY_S));
+        /* Three ways, each 2 runs to warm up and 5 more, two to check their order, one to compare
+         * with. */
+        assert_int_equal(ran.count[0], 3 * 4 + 2);
+        assert_int_equal(ran.count[1], 3 * 3 + 1);
+        assert_int_equal(ran.count[2], 0);
         assert_string_equal(out.reason, "");
     }
 }
@@ -175,7 +217,9 @@ static void streams(void **state) {
     fake.deferred = true;
     for (size_t count = 1; count <= QUEUES; count++) {
         lap_streams_job job = streams_job(count);
+        job.now = busy;
         lap_stream_point point;
+        begin_counting();
         uint64_t launches = fake.launches;
         MUST(lap_streams_measure(&job, &point, &must_error));
         assert_int_equal(point.streams, count);
@@ -183,8 +227,15 @@ static void streams(void **state) {
         /* All of them, and one more on every queue to warm up. */
         uint64_t each = (uint64_t)lap_plan_launch_count(t.plans[0]);
         assert_int_equal(fake.launches - launches, (100 + count) * each);
-        assert_true(point.images_per_s.has && point.latency_p50_s.has && point.latency_p99_s.has);
-        assert_true(point.latency_max_s.value >= point.latency_p50_s.value);
+        for (size_t i = 0; i <= QUEUES; i++) /* on every queue in turn */
+            assert_int_equal(ran.count[i], i < count ? 1 + (100 + count - 1 - i) / count : 0);
+        /* A batch waits for those of all other queues. */
+        double once = TINY_OPS * LAUNCH_S;
+        assert_int_equal(point.batch, BATCH);
+        assert_rate(point.images_per_s, BATCH / once);
+        assert_rate(point.latency_p50_s, (double)count * once);
+        assert_rate(point.latency_max_s, (double)count * once);
+        assert_true(point.latency_p99_s.has);
     }
 }
 
@@ -270,6 +321,44 @@ static void pitfalls(void **state) {
     lap_timing_close(&timing);
 }
 
+/* What one sample would have said is the first; how far it could be off, the furthest of all, in
+ * either direction. */
+static unsigned calls_of_fc;
+static double one_far_off(const char *stem, const lap_raw_launch *launch) {
+    (void)launch;
+    static const double slow[] = {1e-3, 1e-3, 0.9e-3, 0.2e-3, 1.1e-3, 1e-3, 1e-3, 2e-3, 1e-3, 1e-3};
+    if (strcmp(stem, "fc_naive") != 0) return 0;
+    return slow[calls_of_fc++ % 10];
+}
+
+static void factors(void **state) {
+    (void)state;
+    open_plans(false);
+    fake.cost = one_far_off;
+    lap_timing timing;
+    MUST(lap_timing_open(t.session->queue, &timing, &must_error));
+    lap_pitfalls_job job = {
+        .plan = t.plans[0], .packed = t.packed, .timing = &timing, .repetitions = 10};
+    lap_pitfalls p = {0};
+    calls_of_fc = 0;
+    fake.real_time = true; /* or the stamps would be longer than what the host saw */
+    MUST(lap_pitfalls_measure(&job, &p, &must_error));
+    assert_int_equal(p.clock, LAP_CLOCK_DEVICE);
+    const double mean = 1.02e-3;
+    const lap_way *one = &p.ways[LAP_WAY_ONE_SAMPLE];
+    assert_true(fabs(p.ways[LAP_WAY_RIGHT].stats.mean.value / mean - 1) < 1e-6);
+    assert_true(fabs(one->stats.mean.value / 1e-3 - 1) < 1e-6);
+    assert_true(fabs(one->factor.value / (0.2e-3 / mean) - 1) < 1e-6);
+    for (int i = 0; i < LAP_WAYS; i++) {
+        const lap_way *w = &p.ways[i];
+        if (!w->has || i == LAP_WAY_ONE_SAMPLE) continue;
+        assert_true(fabs(w->factor.value / (w->stats.mean.value / mean) - 1) < 1e-6);
+        assert_int_equal(i == LAP_WAY_RIGHT, w->factor.value == 1);
+    }
+    lap_pitfalls_free(&p);
+    lap_timing_close(&timing);
+}
+
 static void pitfalls_without_pinned(void **state) {
     (void)state;
     open_plans(false);
@@ -302,6 +391,7 @@ int main(void) {
         LOAD_TEST(streams_refused),
         cmocka_unit_test(histogram),
         LOAD_TEST(pitfalls),
+        LOAD_TEST(factors),
         LOAD_TEST(pitfalls_without_pinned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
