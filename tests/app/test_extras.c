@@ -3,6 +3,7 @@
 #include "app/commands.h"
 #include "case_fixture.h"
 #include "measure/pitfalls.h"
+#include "report/lessons.h"
 #include "report/table.h"
 #include "standin/script_file.h"
 
@@ -306,6 +307,127 @@ static void spans_usage(void **state) {
     assert_int_equal(run(cmd_spans, "spans --size 2x2x2 --device cuda:7"), LAP_EXIT_NO_DEVICE);
 }
 
+/* ---- what the documents of both hold -------------------------------------------------------- */
+
+static json_t *only_row(lap_text *text, json_t **document) {
+    json_error_t error;
+    *document = json_loads(lap_text_get(text), JSON_REJECT_DUPLICATES, &error);
+    if (!*document) fail_msg("%s", error.text);
+    lap_text_free(text);
+    return first_row(*document);
+}
+
+static void is(json_t *object, const char *key, double want) {
+    json_t *value = json_object_get(object, key);
+    if (!json_is_number(value) || json_number_value(value) != want)
+        fail_msg("%s is %g, not %g", key, json_number_value(value), want);
+}
+
+/* Every number of its own, so that none can stand for another. */
+static lap_latency distinct_latency(lap_sample *samples, double base) {
+    lap_latency l = {.has = true, .n = 2, .samples = samples, .warmup_n = (size_t)base};
+    for (size_t i = 0; i < 2; i++)
+        samples[i] = (lap_sample){.submit_s = base + 10 * (double)i + 1,
+                                  .wall_s = base + 10 * (double)i + 2,
+                                  .device_s = lap_some(base + 10 * (double)i + 3)};
+    l.submit = (lap_stats){.mean = lap_some(base + 4), .std = lap_some(base + 5)};
+    l.wall = (lap_stats){.mean = lap_some(base + 6), .std = lap_some(base + 7)};
+    l.device = (lap_stats){.mean = lap_some(base + 8), .std = lap_some(base + 9)};
+    return l;
+}
+
+static void distinct_runs(json_t *runs, double base) {
+    static const char *const keys[] = {"submit_mean_s", "submit_std_s",  "wall_mean_s",
+                                       "wall_std_s",    "device_mean_s", "device_std_s"};
+    is(runs, "warmup", base);
+    for (size_t i = 0; i < 6; i++)
+        is(runs, keys[i], base + 4 + (double)i);
+    for (size_t i = 0; i < 2; i++) {
+        json_t *one = json_array_get(json_object_get(runs, "repeats"), i);
+        is(one, "submit_s", base + 10 * (double)i + 1);
+        is(one, "wall_s", base + 10 * (double)i + 2);
+        is(one, "device_s", base + 10 * (double)i + 3);
+    }
+}
+
+static void spans_values(void **state) {
+    (void)state;
+    lap_sample cold[2], warm[2];
+    lap_spans_row row = {.size = {2, 3, 5}};
+    lap_row_init(&row.head);
+    row.cold = distinct_latency(cold, 100);
+    row.warm = distinct_latency(warm, 200);
+    lap_report report = {.started = ""};
+    lap_text text = {0};
+    assert_int_equal(lap_spans_json(&report, &row, 1, &text, NULL), LAP_OK);
+    json_t *d, *o = only_row(&text, &d);
+    distinct_runs(json_object_get(o, "without_warmup"), 100);
+    distinct_runs(json_object_get(o, "with_warmup"), 200);
+    json_decref(d);
+    lap_row_free(&row.head);
+}
+
+static void pitfalls_values(void **state) {
+    (void)state;
+    static const char *const keys[] = {"mean_s", "std_s", "min_s", "p50_s", "max_s", "factor"};
+    double samples[LAP_WAYS][2];
+    lap_pitfalls_row row = {0};
+    lap_row_init(&row.head);
+    for (int i = 0; i < LAP_WAYS; i++) {
+        lap_way *w = &row.pitfalls.ways[i];
+        double base = 100 * (i + 1);
+        *w = (lap_way){.has = true, .samples = samples[i], .n = 2, .factor = lap_some(base + 5)};
+        w->stats = (lap_stats){.n = (size_t)base,
+                               .mean = lap_some(base),
+                               .std = lap_some(base + 1),
+                               .min = lap_some(base + 2),
+                               .p50 = lap_some(base + 3),
+                               .max = lap_some(base + 4)};
+        samples[i][0] = base + 6;
+        samples[i][1] = base + 7;
+        lap_histogram_fill(samples[i], 2, &w->histogram);
+    }
+    lap_report report = {.started = "", .samples = true};
+    lap_text text = {0};
+    assert_int_equal(lap_pitfalls_json(&report, &row, 1, &text, NULL), LAP_OK);
+    json_t *d, *ways = json_object_get(only_row(&text, &d), "ways");
+    for (int i = 0; i < LAP_WAYS; i++) {
+        json_t *o = json_array_get(ways, (size_t)i), *h = json_object_get(o, "histogram");
+        double base = 100 * (i + 1);
+        assert_string_equal(json_string_value(json_object_get(o, "way")),
+                            lap_way_name((lap_pitfall_kind)i));
+        is(o, "n", base);
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            is(o, keys[k], base + (double)k);
+        is(h, "low_s", base + 6);
+        is(h, "high_s", base + 7);
+        json_t *list = json_object_get(o, "samples_s");
+        assert_true(json_number_value(json_array_get(list, 0)) == base + 6);
+        assert_true(json_number_value(json_array_get(list, 1)) == base + 7);
+    }
+    json_decref(d);
+    lap_row_free(&row.head);
+}
+
+/* Whole commands: device spans are what a kernel costs, and submission ends before the wait. */
+static void spans_on_the_device(void **state) {
+    (void)state;
+    fake.real_time = true;
+    fake.launch_s = 2e-3;
+    assert_int_equal(run(cmd_spans, "spans --size 8x8x8 --repeats 3 --warmup 1 --json " JSON_PATH),
+                     LAP_EXIT_OK);
+    json_t *d = document("warmlap-spans/1");
+    json_t *warm = json_object_get(first_row(d), "with_warmup");
+    for (size_t i = 0; i < 3; i++) {
+        json_t *one = json_array_get(json_object_get(warm, "repeats"), i);
+        double device = json_number_value(json_object_get(one, "device_s"));
+        double wall = json_number_value(json_object_get(one, "wall_s"));
+        assert_true(fabs(device - LAP_ELEMENTWISE_OPS * 2e-3) < 1e-9);
+        assert_true(json_number_value(json_object_get(one, "submit_s")) <= wall - device * 0.99);
+    }
+    json_decref(d);
+}
+
 #define SMALL                                                                                      \
     "--set network:height=32 --set network:width=32 --set run:kernels=naive --set "                \
     "latency:repetitions=3 --set latency:warmup=1 --set verify:images=1 --json " JSON_PATH
@@ -345,12 +467,21 @@ int main(void) {
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define COMMAND_TEST(name) cmocka_unit_test_setup(name, command_set_up)
     const struct CMUnitTest tests[] = {
-        RIG_TEST(layers_and_roof), RIG_TEST(layers_without_stamps),
-        RIG_TEST(everything_else), RIG_TEST(does_not_fit),
-        RIG_TEST(cold_is_flushed), RIG_TEST(telemetry_if_wanted),
-        RIG_TEST(texts),           COMMAND_TEST(spans),
-        COMMAND_TEST(spans_wrong), COMMAND_TEST(spans_usage),
-        COMMAND_TEST(pitfalls),    COMMAND_TEST(pitfalls_wrong),
+        RIG_TEST(layers_and_roof),
+        RIG_TEST(layers_without_stamps),
+        RIG_TEST(everything_else),
+        RIG_TEST(does_not_fit),
+        RIG_TEST(cold_is_flushed),
+        RIG_TEST(telemetry_if_wanted),
+        RIG_TEST(texts),
+        COMMAND_TEST(spans),
+        COMMAND_TEST(spans_on_the_device),
+        cmocka_unit_test(spans_values),
+        cmocka_unit_test(pitfalls_values),
+        COMMAND_TEST(spans_wrong),
+        COMMAND_TEST(spans_usage),
+        COMMAND_TEST(pitfalls),
+        COMMAND_TEST(pitfalls_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
