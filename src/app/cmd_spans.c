@@ -88,7 +88,9 @@ static lap_status parse_one(int argc, char **argv, int *i, options *to, lap_erro
         text = &to->device;
     else if ((value = lap_app_option_value(argc, argv, i, "--json")))
         text = &to->json;
-    if (text && *value) {
+    /* `--device ''`, which chooses nothing, is not a lack of an argument: choosing says more. */
+    bool given = argv[*i] != word || strchr(word, '=');
+    if (text && (*value || (text == &to->device && given))) {
         *text = value;
         return LAP_OK;
     }

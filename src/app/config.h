@@ -69,7 +69,7 @@ typedef struct lap_config_amount {
 
 typedef struct lap_config {
     struct {
-        const char *device;    /* selector, never empty */
+        const char *device;    /* selector; lap_device_select says what is wrong with it */
         lap_config_list modes; /* lap_run_mode, without repeats */
         uint64_t seed;
         lap_kernels kernels;

@@ -170,7 +170,8 @@ static lap_status apply(lap_config *config, const setting *s, lap_error *err) {
     if (!s->row->section) return lap_config_set(config, s->value, "--set", err);
     char origin[32];
     snprintf(origin, sizeof origin, "--%s", s->row->name);
-    if (s->row->argument && !*s->value)
+    bool device = strcmp(s->row->name, "device") == 0; /* choosing says more: see config_value.c */
+    if (s->row->argument && !*s->value && !device)
         return LAP_FAIL(err, LAP_E_CONFIG, "%s: an empty argument; expected %s", origin,
                         s->row->argument);
     return lap_config_set_key(config, s->row->section, s->row->key, s->value, origin, err);

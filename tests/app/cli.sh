@@ -95,8 +95,17 @@ for selector in 99 opencl:99 opencl:-1 opencl:4294967296 opencl:0x opencl: openc
   says err 'opencl:0:0 '
   [ ! -s out ] || fail "--device $selector: writes to standard output"
 done
-expect 2 "$warmlap" run --device ''
-says err 'empty'
+for command in 'run --device' 'run --set run:device=' 'spans --device' 'tune --device'; do
+  case $command in
+    *=) expect 2 "$warmlap" $command ;;
+    *) expect 2 "$warmlap" $command '' ;;
+  esac
+  says err 'an empty selector chooses nothing'
+  says err 'valid forms'
+  says err 'opencl:0:0 '
+done
+expect 2 "$warmlap" spans --device
+says err 'needs an argument'
 for command in verify spans pitfalls tune; do
   expect 3 "$warmlap" $command --device opencl:99
   says err 'can only be 0'

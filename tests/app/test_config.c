@@ -243,7 +243,6 @@ static void test_bad_words(void **state) {
     refuse("throughput", "search = Binary", "doubling, linear, binary or sweep");
     refuse("run", "modes = latency, latency", "latency stands there twice");
     refuse("run", "modes = latency throughput", "a comma-separated list of");
-    refuse("run", "device =", "a device selector");
     refuse("run", "exclude = fc_v, conv_wino", "there is no kernel 'conv_wino'");
     refuse("run", "exclude = avgpool_vv", "did you mean avgpool_v?");
     refuse("network", "model = resnet19", "a comma-separated list of resnet18");

@@ -142,7 +142,6 @@ static void test_refused(void **state) {
     refuse(LAP_COMMAND_RUN, "--d", "option --d is ambiguous");
     refuse(LAP_COMMAND_RUN, "--json - --csv -", "both go to standard output");
     refuse(LAP_COMMAND_RUN, "--json a --markdown a", "both go to a");
-    refuse(LAP_COMMAND_RUN, "--device ''", "--device: an empty argument");
     refuse(LAP_COMMAND_RUN, "--json ''", "--json: an empty argument");
     refuse(LAP_COMMAND_RUN, "''", "an empty file name");
     refuse(LAP_COMMAND_VERIFY, "--logits ''", "--logits: an empty argument");
