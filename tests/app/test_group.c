@@ -1,4 +1,5 @@
 /* Rows that take turns on the fake device: order, isolation of failures, memory, interruption. */
+#include "base/clock.h"
 #include "case_fixture.h"
 
 enum { ROWS = 3 };
@@ -65,6 +66,26 @@ static void several_devices_take_turns(void **state) {
         assert_string_equal(rows[i].device.selector, cases[i].device->selector);
     }
     free_all();
+}
+
+/* A device that stood idle while others had their turn is warmed up again: as long as the runner is
+ * told, or 0.05 s. */
+static void warm_again_each_turn(void **state) {
+    (void)state;
+    const double told[] = {0.02, 0}, seconds[] = {0.02, 0.05};
+    rig_set(&rig, "latency:repetitions=3");
+    for (size_t i = 0; i < 2; i++) {
+        rig.runner.rewarm_s = told[i];
+        double begun = lap_clock_now(), least = 0;
+        run_all();
+        double spent = lap_clock_now() - begun;
+        for (int k = 0; k < ROWS; k++) {
+            assert_true(rows[k].latency.blocks > 1);
+            least += (double)(rows[k].latency.blocks - 1) * seconds[i];
+        }
+        if (spent < least) fail_msg("%g s in all, %g s of warming up", spent, least);
+        free_all();
+    }
 }
 
 static void sequential_on_request(void **state) {
@@ -312,7 +333,7 @@ int main(void) {
         RIG_TEST(wrong_results_stay_alone),   RIG_TEST(faults_stay_alone),
         RIG_TEST(no_room_together),           RIG_TEST(interrupted_anywhere),
         RIG_TEST(throughput_follows),         RIG_TEST(order_comes_from_the_seed),
-        RIG_TEST(lost_device_is_found_again),
+        RIG_TEST(lost_device_is_found_again), RIG_TEST(warm_again_each_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
