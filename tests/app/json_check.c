@@ -1,8 +1,10 @@
-/* For shell tests: reads a result document strictly.
- *   json_check FILE              fails unless FILE is one JSON value (no duplicate keys, nan or
- * inf) json_check FILE PATH         prints the value at PATH ("rows.0.status"; "rows.#" counts
- * them) json_check FILE --keys       fails unless the document has exactly the keys listed below
- * FILE may be "-". */
+/* For shell tests: reads a result document strictly. FILE may be "-".
+ *   json_check FILE
+ *       fails unless FILE is one JSON value (no duplicate keys, nan or inf)
+ *   json_check FILE PATH
+ *       prints the value at PATH ("rows.0.status"; "rows.#" counts them)
+ *   json_check FILE --keys
+ *       fails unless the document has exactly the keys listed below */
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -129,6 +131,7 @@ static void check_path(const char *name, const char *path, json_t *value, const 
     }
 }
 
+/* A reference of the caller's, or NULL. */
 static json_t *find(json_t *value, const char *path) {
     while (value && *path) {
         char key[64];
@@ -139,29 +142,37 @@ static json_t *find(json_t *value, const char *path) {
                                      : json_object_get(value, key);
         path += n + (path[n] == '.');
     }
-    return value;
+    return json_incref(value);
+}
+
+static bool print(json_t *document, const char *path) {
+    json_t *value = find(document, path);
+    if (!value) return false;
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    puts(text ? text : json_string_value(value));
+    free(text);
+    json_decref(value);
+    return true;
 }
 
 int main(int argc, char **argv) {
     if (argc < 2) return 2;
     json_error_t error;
-    static json_t *document, *value; /* until the end: what is reachable does not leak */
-    static char *text;
-    document = strcmp(argv[1], "-") == 0 ? json_loadf(stdin, JSON_REJECT_DUPLICATES, &error)
-                                         : json_load_file(argv[1], JSON_REJECT_DUPLICATES, &error);
+    json_t *document = strcmp(argv[1], "-") == 0
+                           ? json_loadf(stdin, JSON_REJECT_DUPLICATES, &error)
+                           : json_load_file(argv[1], JSON_REJECT_DUPLICATES, &error);
     if (!document) {
         fprintf(stderr, "%s: line %d: %s\n", argv[1], error.line, error.text);
         return 1;
     }
-    if (argc == 2) return 0;
-    if (strcmp(argv[2], "--keys") == 0) {
+    bool right = true;
+    if (argc > 2 && strcmp(argv[2], "--keys") == 0) {
         for (size_t i = 0; i < sizeof schema / sizeof *schema; i++)
             check_path(schema[i].object, schema[i].object, document, schema[i].keys);
-        return mistakes ? 1 : 0;
+        right = mistakes == 0;
+    } else if (argc > 2) {
+        right = print(document, argv[2]);
     }
-    value = find(document, argv[2]);
-    if (!value) return 1;
-    text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
-    puts(text ? text : json_string_value(value));
-    return 0;
+    json_decref(document);
+    return right ? 0 : 1;
 }
