@@ -15,6 +15,12 @@ struct lap_input_file {
     ino_t inode;
 };
 
+/* A row of a run that the history gave already. */
+struct lap_input_row {
+    char run_id[72];
+    uint64_t row;
+};
+
 /* One more pointer in list, of count so far. NULL on a lack of memory. */
 static void *longer(void *list, size_t count) {
     return realloc(list, (count + 1) * sizeof(void *));
@@ -28,12 +34,6 @@ static lap_status add_document(lap_inputs *in, const char *name, json_t *root, l
     }
     in->documents = list;
     LAP_TRY(lap_document_take(name, root, in->report, &list[in->count], err));
-    /* Rows of the history that were added by another query already. */
-    for (size_t i = 0; i < in->count; i++)
-        if (strcmp(list[i]->path, name) == 0 && lap_document_same(list[i], list[in->count])) {
-            lap_document_free(list[in->count]);
-            return LAP_OK;
-        }
     in->count++;
     return LAP_OK;
 }
@@ -63,16 +63,37 @@ static lap_status add_text(lap_inputs *in, const char *name, const lap_text *tex
 
 static const char history_prefix[] = "history:";
 
-/* The document's rows that match, and no others. */
-static lap_status keep_rows(json_t *root, const lap_history_paper *paper, lap_error *err) {
+static int by_row(const void *a, const void *b) {
+    const struct lap_input_row *x = a, *y = b;
+    if (x->row != y->row) return x->row < y->row ? -1 : 1;
+    return strcmp(x->run_id, y->run_id);
+}
+
+/* The document's rows that match and that no query before gave, and no others. Sets *left to their
+ * number. */
+static lap_status keep_rows(lap_inputs *in, json_t *root, const lap_history_paper *paper,
+                            size_t *left, lap_error *err) {
     json_t *rows = json_object_get(root, "rows"), *kept = json_array();
-    for (size_t i = 0; kept && i < paper->row_count; i++)
-        json_array_append(kept, json_array_get(rows, (size_t)paper->rows[i]));
-    if (!kept || json_array_size(kept) != paper->row_count) {
+    struct lap_input_row *list =
+        realloc(in->rows, (in->row_count + paper->row_count + 1) * sizeof *list);
+    if (list) in->rows = list;
+    if (!kept || !list) {
         json_decref(kept);
-        return LAP_FAIL(err, LAP_E_FORMAT, "history: run %.8s has other rows than were added",
-                        paper->run_id);
+        return LAP_FAIL(err, LAP_E_NOMEM, "history: no memory for the rows of a run");
     }
+    for (size_t i = 0; i < paper->row_count; i++) {
+        struct lap_input_row *given = &list[in->row_count];
+        given->row = paper->rows[i];
+        snprintf(given->run_id, sizeof given->run_id, "%s", paper->run_id);
+        if (bsearch(given, list, in->sorted_rows, sizeof *list, by_row)) continue;
+        if (json_array_append(kept, json_array_get(rows, (size_t)paper->rows[i])) != 0) {
+            json_decref(kept);
+            return LAP_FAIL(err, LAP_E_FORMAT, "history: run %.8s has other rows than were added",
+                            paper->run_id);
+        }
+        in->row_count++;
+    }
+    *left = json_array_size(kept);
     json_object_set_new(root, "rows", kept);
     return LAP_OK;
 }
@@ -90,8 +111,10 @@ static lap_status take_paper(void *context, const lap_history_paper *paper, lap_
     json_t *root;
     snprintf(name, sizeof name, "%s%.8s", history_prefix, paper->run_id);
     LAP_TRY(lap_source_json(name, paper->text, paper->length, &root, err));
-    lap_status status = paper->every_row ? LAP_OK : keep_rows(root, paper, err);
-    if (status == LAP_OK) return add_document(in, name, root, err);
+    size_t left = 0;
+    lap_status status = keep_rows(in, root, paper, &left, err);
+    if (status == LAP_OK && (left > 0 || paper->row_count == 0))
+        return add_document(in, name, root, err);
     json_decref(root);
     return status;
 }
@@ -110,6 +133,8 @@ static lap_status add_matching(lap_inputs *in, const char *text, lap_error *err)
     if (status == LAP_OK) status = lap_history_papers(history, &query, take_paper, &t, err);
     lap_history_close(history);
     lap_query_free(&query);
+    if (in->rows) qsort(in->rows, in->row_count, sizeof *in->rows, by_row);
+    in->sorted_rows = in->row_count;
     if (status == LAP_OK && t.papers == 0)
         status = LAP_FAIL(err, LAP_E_CONFIG, "%s%.100s: nothing matches", history_prefix, text);
     return status;
@@ -182,6 +207,7 @@ void lap_inputs_free(lap_inputs *in) {
     free(in->documents);
     free(in->spans);
     free(in->files);
+    free(in->rows);
     *in = (lap_inputs){0};
 }
 

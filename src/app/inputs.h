@@ -14,11 +14,14 @@ typedef struct lap_inputs {
     size_t spans_count;
     struct lap_input_file *files; /* that were read, so that none is read twice */
     size_t file_count;
+    struct lap_input_row *rows;    /* that the history gave, so that none is given twice */
+    size_t row_count, sorted_rows; /* those of earlier queries come first, sorted */
 } lap_inputs;
 
 /* Add the document at path; "-" is standard input; "history:QUERY" adds every document of the
  * history that matches, with the rows that match. Without report, a document of another kind than
- * a run's is refused by name. A file that was added already, by whatever name, adds nothing. */
+ * a run's is refused by name. A file that was added already, by whatever name, adds nothing; a
+ * row of the history that another query gave (the baseline's, too) is not added again. */
 lap_status lap_inputs_add(lap_inputs *inputs, const char *path, lap_error *err);
 void lap_inputs_free(lap_inputs *inputs);
 

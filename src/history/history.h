@@ -74,7 +74,6 @@ typedef struct lap_history_paper {
     size_t length;
     const uint64_t *rows;
     size_t row_count;
-    bool every_row; /* the query asks nothing of rows */
 } lap_history_paper;
 
 /* A visit that fails ends the reading. */

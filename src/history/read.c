@@ -239,8 +239,7 @@ lap_status lap_history_papers(lap_history *h, const lap_query *query,
         uint64_t *rows = NULL;
         lap_history_paper paper = {.run_id = text(s, 1),
                                    .text = sqlite3_column_blob(s, 2),
-                                   .length = (size_t)sqlite3_column_bytes(s, 2),
-                                   .every_row = !of_rows(query)};
+                                   .length = (size_t)sqlite3_column_bytes(s, 2)};
         status = matching(h, query, sqlite3_column_int64(s, 0), &rows, &paper.row_count, err);
         paper.rows = rows;
         if (status == LAP_OK) status = visit(context, &paper, err);

@@ -110,6 +110,16 @@ cmp -s before.sqlite two.sqlite || fail "the history was changed"
 # ---- as an input ---------------------------------------------------------------------------------
 expect 0 compare history:batch=1,precision=fp32,route=cuda:0 --format csv
 lines out 3
+# Queries that overlap give each row once; the baseline's is not its own rival.
+expect 0 compare history:batch=1,precision=fp32 history:precision=fp32,route=cuda:0 \
+  history:batch=1,precision=fp32 --format csv
+mv out both.csv
+expect 0 compare history:precision=fp32,route=cuda:0 history:batch=1,precision=fp32 --format csv
+[ "$(sort both.csv)" = "$(sort out)" ] || fail "the order of the queries counts"
+[ "$(sort -u both.csv | wc -l)" = "$(wc -l < both.csv)" ] || fail "a row is there twice"
+expect 0 compare history:batch=1,precision=fp32,route=cuda:0 \
+  --baseline history:batch=1,precision=fp32,route=cuda,last=1 --format csv
+lines out 3
 expect 0 compare h200-survey.json --baseline history:batch=1,precision=fp32,route=cuda,last=1 \
   --fail-if-slower 5 --format csv
 expect 2 compare h200-fp32.json --baseline history:all
