@@ -1,6 +1,6 @@
 /* Events: points between two commands of a queue.
  *
- * No markers and no barriers: on several drivers their stamps are zero, missing or out of order. A
+ * No stamps of markers and barriers: on several drivers they are zero, missing or out of order. A
  * record keeps the cl_event of the command before it and is given that of the command after it;
  * both are real commands with real stamps. Differences are taken of unsigned 64-bit nanoseconds
  * only after every way in which they could be wrong was tested, so no giant or zero time leaves.
@@ -41,15 +41,25 @@ void lap_cl_event_free(void *handle) {
     free(handle);
 }
 
+/* Something to wait for behind a command that has no event. */
+static lap_status place_barrier(lap_cl_queue *queue, lap_error *err) {
+    LAP_TRY(LAP_CL(err, LAP_CL_ENQUEUE, "recording an event",
+                   clEnqueueBarrierWithWaitList(queue->handle, 0, NULL, &queue->last)));
+    queue->barrier = queue->last != NULL;
+    return LAP_OK;
+}
+
 lap_status lap_cl_event_record(void *handle, void *queue_handle, lap_error *err) {
     lap_cl_event *event = handle;
     lap_cl_queue *queue = queue_handle;
     forget(event);
+    if (!queue->last && queue->commands > 0) LAP_TRY(place_barrier(queue, err));
     if (queue->last) {
         LAP_TRY(LAP_CL(err, LAP_CL_ENQUEUE, "recording an event", clRetainEvent(queue->last)));
         event->before = queue->last;
     }
     event->recorded = true;
+    event->barrier = queue->barrier;
     event->queue_id = queue->id;
     event->profiling_code = queue->profiling_code;
     event->position = queue->commands;
@@ -143,7 +153,7 @@ static lap_status check_pair(const lap_cl_event *a, const lap_cl_event *b, lap_e
         return lap_fail_native_at(err, LAP_E_TIMER, __FILE__, __LINE__, "clCreateCommandQueue",
                                   a->profiling_code, lap_cl_error_name(a->profiling_code),
                                   "the driver refused a queue with time stamps");
-    if (!a->after || !b->before)
+    if (!a->after || !b->before || b->barrier)
         return LAP_FAIL(err, LAP_E_TIMER, "the driver gave no event for a timed command");
     return LAP_OK;
 }

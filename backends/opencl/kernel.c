@@ -368,10 +368,10 @@ lap_status lap_cl_enqueue(void *queue_handle, void *kernel_handle, const lap_raw
         local[i] = launch->local[i];
         global[i] = (size_t)launch->groups[i] * launch->local[i];
     }
-    cl_event event = NULL;
+    cl_event event = NULL, *wanted = launch->unstamped && !queue->pending ? NULL : &event;
     lap_status status = LAP_CL(err, LAP_CL_ENQUEUE, "the launch",
                                clEnqueueNDRangeKernel(queue->handle, kernel->handle, 3, NULL,
-                                                      global, local, 0, NULL, &event));
+                                                      global, local, 0, NULL, wanted));
     if (status != LAP_OK) {
         lap_error_prefix(err, "entry %s: ", kernel->entry);
         return status;

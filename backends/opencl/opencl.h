@@ -108,12 +108,14 @@ typedef struct lap_cl_queue {
     uint64_t id;
     cl_int profiling_code; /* CL_SUCCESS, or why commands carry no time stamps */
     uint64_t commands;     /* enqueued so far */
-    cl_event last;         /* the newest command's event, owned; NULL before the first */
+    cl_event last;         /* the newest command's event, owned; NULL where it has none */
+    bool barrier;          /* last is that of a barrier behind it, without a stamp */
     lap_cl_event *pending; /* records that wait for their first command */
 } lap_cl_queue;
 
 struct lap_cl_event {
     bool recorded;
+    bool barrier; /* before is a barrier's */
     uint64_t queue_id;
     cl_int profiling_code;  /* the queue's */
     uint64_t position;      /* the queue's command count at the record */
@@ -139,7 +141,7 @@ typedef struct lap_cl_kernel {
 } lap_cl_kernel;
 
 /* The command behind event was enqueued: it ends the wait of pending records and becomes the last
- * one. Takes over the caller's reference. */
+ * one. Takes over the caller's reference. NULL: the command has no event. */
 void lap_cl_queue_push(lap_cl_queue *queue, cl_event event);
 /* Drop one record from its queue's pending list, if it is in one. */
 void lap_cl_event_unlink(lap_cl_event *event);

@@ -1,6 +1,7 @@
 /* In-order queues whose commands carry time stamps, and the bookkeeping that events rest on.
  *
- * Every command gets a cl_event. The queue owns the newest one; records own the ones next to them;
+ * Commands get a cl_event, but for launches that nothing is recorded next to: a stamp costs the
+ * device and the host something. The queue owns the newest one; records own the ones next to them;
  * all others are released at once, so that the driver can drop them.
  */
 #include "opencl.h"
@@ -67,4 +68,5 @@ void lap_cl_queue_push(lap_cl_queue *queue, cl_event event) {
     }
     if (queue->last) LAP_CL_IGNORE(clReleaseEvent(queue->last));
     queue->last = event;
+    queue->barrier = false;
 }

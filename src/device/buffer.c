@@ -109,7 +109,10 @@ static lap_status check_copy(const lap_queue *queue, const lap_buffer *buffer, s
 }
 
 static lap_status done(lap_queue *queue, const char *call, lap_status status) {
-    if (status == LAP_OK) queue->commands++;
+    if (status == LAP_OK) {
+        queue->commands++;
+        queue->unstamped = false;
+    }
     return lap_call_leave(queue->device, call, status);
 }
 

@@ -249,13 +249,16 @@ lap_status lap_enqueue(lap_queue *queue, const lap_launch *launch, lap_error *er
     LAP_TRY(check_group(kernel, launch, err));
     LAP_TRY(check_dynamic(kernel, launch->dynamic_local_bytes, err));
     lap_raw_launch raw = {.dynamic_local_bytes = launch->dynamic_local_bytes,
-                          .overlap = launch->overlap};
+                          .overlap = launch->overlap,
+                          .unstamped = launch->unstamped};
     memcpy(raw.groups, launch->groups, sizeof raw.groups);
     memcpy(raw.local, launch->local, sizeof raw.local);
     LAP_TRY(translate_args(queue, launch, &raw, err));
     LAP_TRY(lap_call_enter(queue->device, "lap_enqueue", err));
     LAP_TRY(lap_call_leave(queue->device, "lap_enqueue",
                            queue->device->ops->enqueue(queue->handle, kernel->handle, &raw, err)));
-    if (!queue->capturing) queue->commands++;
+    if (queue->capturing) return LAP_OK;
+    queue->commands++;
+    queue->unstamped = launch->unstamped;
     return LAP_OK;
 }

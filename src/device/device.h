@@ -220,6 +220,9 @@ typedef struct lap_launch {
      * effect where the API has no such thing, or where the kernel does not itself wait for that
      * launch. False behind anything but a launch. */
     bool overlap;
+    /* No event will be recorded directly behind it, so that it may go without a time stamp. One
+     * that is recorded there all the same can be waited for; the time up to it is LAP_E_TIMER. */
+    bool unstamped;
 } lap_launch;
 
 lap_status lap_enqueue(lap_queue *queue, const lap_launch *launch, lap_error *err);

@@ -32,7 +32,7 @@ typedef struct lap_raw_launch {
     size_t dynamic_local_bytes;
     lap_raw_arg args[LAP_MAX_ARGS];
     size_t arg_count;
-    bool overlap; /* see lap_launch; a backend may ignore it */
+    bool overlap, unstamped; /* see lap_launch; a backend may ignore them */
 } lap_raw_launch;
 
 typedef struct lap_raw_gemm {

@@ -47,6 +47,7 @@ lap_status lap_event_record(lap_event *event, lap_queue *queue, lap_error *err) 
     event->recorded = true;
     event->queue_id = queue->id;
     event->commands = queue->commands;
+    event->unstamped = queue->unstamped;
     event->mark = ++queue->marks;
     return LAP_OK;
 }
@@ -92,6 +93,9 @@ static lap_status check_pair(const lap_event *a, const lap_event *b, lap_error *
         return LAP_FAIL(err, LAP_E_TIMER,
                         "%s: no command lies between the events, so there is no time to tell",
                         call);
+    if (b->unstamped)
+        return LAP_FAIL(err, LAP_E_TIMER,
+                        "%s: the launch before the second event was to have no time stamp", call);
     return LAP_OK;
 }
 
@@ -181,6 +185,7 @@ lap_status lap_graph_launch(lap_graph *graph, lap_queue *queue, lap_error *err) 
     LAP_TRY(lap_call_leave(queue->device, call,
                            queue->device->ops->graph_launch(graph->handle, queue->handle, err)));
     queue->commands++;
+    queue->unstamped = false;
     return LAP_OK;
 }
 

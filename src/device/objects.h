@@ -23,6 +23,7 @@ struct lap_queue {
     uint64_t commands; /* given to the backend so far */
     uint64_t marks;    /* events recorded so far */
     bool capturing;
+    bool unstamped; /* the newest command is a launch that was to have no time stamp */
 };
 
 struct lap_buffer {
@@ -50,6 +51,7 @@ struct lap_event {
     lap_device *device;
     void *handle;
     bool recorded;
+    bool unstamped;                    /* the command before it has no time stamp */
     uint64_t queue_id, commands, mark; /* the queue's counts when it was recorded */
 };
 

@@ -173,11 +173,12 @@ lap_status plan_chain_table(lap_plan *plan, lap_error *err) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-lap_status plan_chain_run(lap_plan *plan, int first, lap_error *err) {
+lap_status plan_chain_run(lap_plan *plan, int first, bool more, lap_error *err) {
     const plan_step *step = &plan->steps[first];
     const lap_stage *stage = &step->row->stages[0];
     plan_launch all = step->launches[0];
     all.launch.args = all.args;
+    all.launch.unstamped = more;
     for (int a = 0; a < stage->role_count; a++)
         if (stage->roles[a] == LAP_ROLE_COUNT) all.args[a].i32 = step->chain_count;
     lap_status status = lap_enqueue(plan->queue, &all.launch, err);

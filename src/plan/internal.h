@@ -100,8 +100,8 @@ void plan_chain_form(lap_plan *plan);
 lap_status plan_chain_parameters(lap_plan *plan, lap_error *err);
 lap_status plan_chain_memory(lap_plan *plan, lap_error *err);
 lap_status plan_chain_table(lap_plan *plan, lap_error *err);
-/* Enqueue the chain that begins at a step. */
-lap_status plan_chain_run(lap_plan *plan, int first, lap_error *err);
+/* Enqueue the chain that begins at a step; more: another step of the pass follows at once. */
+lap_status plan_chain_run(lap_plan *plan, int first, bool more, lap_error *err);
 /* LAP_E_LAUNCH if a barrier has given up since the bind. Blocking. */
 lap_status plan_chain_check(lap_plan *plan, lap_error *err);
 

@@ -380,12 +380,13 @@ uint64_t lap_plan_largest_bytes(const lap_plan *plan) {
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* overlap: behind another launch of the same pass. */
-static lap_status run_step(lap_plan *plan, int index, bool overlap, lap_error *err) {
+/* overlap: behind another launch of the same pass. more: another step of it follows at once. */
+static lap_status run_step(lap_plan *plan, int index, bool overlap, bool more, lap_error *err) {
     plan_step *step = &plan->steps[index];
     for (int i = 0; i < step->row->stage_count; i++) {
         plan_launch *launch = &step->launches[i];
         launch->launch.overlap = overlap;
+        launch->launch.unstamped = more || i + 1 < step->row->stage_count;
         lap_status status = launch->kind == LAP_STAGE_GEMM
                                 ? lap_gemm_enqueue(plan->queue, &launch->gemm, err)
                                 : lap_enqueue(plan->queue, &launch->launch, err);
@@ -399,16 +400,19 @@ static lap_status run_step(lap_plan *plan, int index, bool overlap, lap_error *e
 
 /* Alone, as layers are timed and verified: nothing overlaps. */
 lap_status lap_plan_run_step(lap_plan *plan, int index, lap_error *err) {
-    return run_step(plan, index, false, err);
+    return run_step(plan, index, false, false, err);
 }
 
 lap_status lap_plan_run(lap_plan *plan, lap_error *err) {
     if (!plan->bound) return LAP_FAIL(err, LAP_E_ARG, "a plan runs only after it is bound");
     if (plan->graph) return lap_graph_launch(plan->graph, plan->queue, err);
-    for (int i = 0; i < plan->step_count; i += plan->steps[i].chain_count)
+    for (int i = 0, next; i < plan->step_count; i = next) {
+        next = i + plan->steps[i].chain_count;
+        bool more = next < plan->step_count;
         LAP_TRY(plan->steps[i].chain_count > 1
-                    ? plan_chain_run(plan, i, err)
-                    : run_step(plan, i, i > 0 && plan->options.overlap, err));
+                    ? plan_chain_run(plan, i, more, err)
+                    : run_step(plan, i, i > 0 && plan->options.overlap, more, err));
+    }
     return LAP_OK;
 }
 

@@ -92,6 +92,35 @@ static void test_refused(void **state) {
     end(&f);
 }
 
+/* A launch that was to have no stamp ends no span, on any backend; anything behind it does. */
+static void test_unstamped(void **state) {
+    (void)state;
+    fixture f = begin();
+    double span = 5;
+    lap_arg args[2] = {{.kind = LAP_ARG_BUFFER, .buffer = f.buffer},
+                       {.kind = LAP_ARG_I32, .i32 = 1}};
+    lap_launch launch = {.kernel = f.kernel,
+                         .groups = {1, 1, 1},
+                         .local = {1, 1, 1},
+                         .args = args,
+                         .arg_count = 2,
+                         .unstamped = true};
+    assert_ok(lap_event_record(f.a, f.queue, &err));
+    assert_ok(lap_enqueue(f.queue, &launch, &err));
+    assert_ok(lap_event_record(f.b, f.queue, &err));
+    assert_ok(lap_event_wait(f.b, &err));
+    assert_fails(lap_event_elapsed(f.a, f.b, &span, &err), LAP_E_TIMER, "no time stamp");
+    assert_true(span == 0);
+    assert_ok(enqueue_add(f.queue, f.kernel, f.buffer, 1, &err));
+    assert_ok(lap_event_record(f.b, f.queue, &err));
+    assert_ok(lap_event_elapsed(f.a, f.b, &span, &err));
+    assert_ok(lap_enqueue(f.queue, &launch, &err));
+    assert_ok(lap_buffer_fill(f.queue, f.buffer, 0, 4, 0, &err));
+    assert_ok(lap_event_record(f.b, f.queue, &err));
+    assert_ok(lap_event_elapsed(f.a, f.b, &span, &err));
+    end(&f);
+}
+
 static void test_bad_stamps(void **state) {
     (void)state;
     fixture f = begin();
@@ -163,9 +192,8 @@ static void test_graphs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_span),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bad_stamps),
+        cmocka_unit_test(test_span),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_unstamped), cmocka_unit_test(test_bad_stamps),
         cmocka_unit_test(test_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

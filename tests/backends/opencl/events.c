@@ -34,11 +34,16 @@ static void end(scene *s) {
     lap_opencl_ops.kernel_free(s->kernel);
 }
 
-static void spin(scene *s, int32_t n) {
-    lap_raw_launch launch = {.groups = {64, 1, 1}, .local = {64, 1, 1}, .arg_count = 2};
+static void launch(scene *s, int32_t n, bool unstamped) {
+    lap_raw_launch launch = {
+        .groups = {64, 1, 1}, .local = {64, 1, 1}, .arg_count = 2, .unstamped = unstamped};
     launch.args[0] = rig_buffer_arg(s->buffer);
     launch.args[1] = rig_int_arg(n);
     rig_ok(s->r, lap_opencl_ops.enqueue(s->r->queue, s->kernel, &launch, &s->r->err));
+}
+
+static void spin(scene *s, int32_t n) {
+    launch(s, n, false);
 }
 
 static void record(scene *s, size_t i) {
@@ -174,6 +179,50 @@ static void test_wait(void **state) {
     end(&s);
 }
 
+/* Only launches next to a record get an event; a record behind one without can be waited for, and
+ * gives no time. */
+static void test_unstamped(void **state) {
+    scene s = begin(state);
+    spin(&s, 10);
+    finish(&s);
+    staged.events_made = 0;
+    record(&s, 0);
+    launch(&s, 20000, true);
+    launch(&s, 20000, true);
+    launch(&s, 20000, true);
+    launch(&s, 10, false);
+    record(&s, 1);
+    launch(&s, 10, true);
+    rig_ok(s.r, lap_opencl_ops.event_wait(s.events[1], &s.r->err));
+    assert_int_equal(staged.events_made, 3);
+    double inner = span(&s, 0, 1);
+    record(&s, 2);
+    launch(&s, 20000, true);
+    launch(&s, 10, false);
+    record(&s, 3);
+    finish(&s);
+    assert_true(inner > span(&s, 2, 3)); /* of three such launches, and of one */
+
+    record(&s, 4);
+    launch(&s, 10, true);
+    launch(&s, 20000, true);
+    assert_int_equal(staged.barriers, 0);
+    record(&s, 5);
+    record(&s, 6);
+    assert_int_equal(staged.barriers, 1); /* one serves both */
+    float values[64];
+    rig_ok(s.r, lap_opencl_ops.event_wait(s.events[6], &s.r->err));
+    expect_timer_error(&s, 4, 5, "no event for a timed command");
+    expect_timer_error(&s, 4, 6, "no event for a timed command");
+    /* and what comes next has its times again */
+    rig_ok(s.r,
+           lap_opencl_ops.buffer_read(s.r->queue, s.buffer, 0, values, sizeof values, &s.r->err));
+    record(&s, 7);
+    assert_true(span(&s, 4, 7) > 0);
+    assert_true(span(&s, 6, 7) > 0);
+    end(&s);
+}
+
 /* Every cl_event made or retained is released, whatever order things are recorded and freed in. */
 static void test_no_event_leaks(void **state) {
     rig *r = *state;
@@ -185,7 +234,7 @@ static void test_no_event_leaks(void **state) {
     for (int round = 0; round < 50; round++) {
         for (size_t i = 0; i < 8; i++) { /* re-recording while others are pending */
             record(&s, i);
-            if (i % 3 != 1) spin(&s, 1);
+            if (i % 3 != 1) launch(&s, 1, i % 2);
             record(&s, (i + 5) % 8);
         }
         float x;
@@ -208,6 +257,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_bad_stamps, rig_unstage),
     cmocka_unit_test_teardown(test_no_profiling_queue, rig_unstage),
     cmocka_unit_test_teardown(test_wait, rig_unstage),
+    cmocka_unit_test_teardown(test_unstamped, rig_unstage),
     cmocka_unit_test_teardown(test_no_event_leaks, rig_unstage),
 };
 

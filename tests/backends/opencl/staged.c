@@ -171,6 +171,12 @@ static cl_int made(cl_int code, const cl_event *event) {
     return code;
 }
 
+STAGED(cl_int, clEnqueueBarrierWithWaitList, cl_command_queue queue, cl_uint waits,
+       const cl_event *wait_list, cl_event *event) {
+    staged.barriers++;
+    return made(real.clEnqueueBarrierWithWaitList(queue, waits, wait_list, event), event);
+}
+
 STAGED(cl_int, clEnqueueNDRangeKernel, cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
        const size_t *offset, const size_t *global, const size_t *local, cl_uint waits,
        const cl_event *wait_list, cl_event *event) {
@@ -277,6 +283,7 @@ void staged_install(void) {
     STAGE(clGetKernelWorkGroupInfo);
     STAGE(clSetKernelArg);
     STAGE(clEnqueueNDRangeKernel);
+    STAGE(clEnqueueBarrierWithWaitList);
     STAGE(clEnqueueFillBuffer);
     STAGE(clEnqueueReadBuffer);
     STAGE(clEnqueueWriteBuffer);

@@ -47,7 +47,7 @@ typedef struct staged_calls {
     cl_int binary_code;   /* clCreateProgramWithBinary gives this */
     char loaded[4096];    /* what it was given */
     /* counted */
-    size_t events_made, events_retained, events_released, args_set, fills, caches_cleared;
+    size_t events_made, events_retained, events_released, barriers, args_set, fills, caches_cleared;
     char options[1024];       /* of the last build */
     const char *more_options; /* given to the driver as well; NULL: none */
 } staged_calls;
