@@ -49,7 +49,8 @@ static const option_row rows[] = {
     {"tune", NULL, "run", "kernels", "tuned", "tune first, then run what was found", RUN_ONLY},
     {"seconds", "N", NULL, NULL, NULL, "time for tuning each device, precision and batch (60)",
      RUN_ONLY | TUNE_ONLY},
-    {"store", "FILE", "run", "tune_store", NULL, "the tune store", 0},
+    {"store", "FILE", "run", "tune_store", NULL,
+     "the tune store, that tune writes and [run] kernels = tuned reads", 0},
     {"dry-run", NULL, NULL, NULL, NULL, "tune and show, but store nothing", TUNE_ONLY},
     {"no-cache", NULL, "run", "cache", "no", "compile every kernel anew, keep none", 0},
     {"dump-config", NULL, NULL, NULL, NULL,
@@ -194,6 +195,18 @@ static lap_status apply_tune(lap_config *config, lap_error *err) {
     return lap_config_set_key(config, "run", "kernels", "tuned", "--tune", err);
 }
 
+/* A store that would not be read. One named in a file is for whoever sets kernels. */
+static lap_status check_store(lap_command command, const lap_config *config, lap_error *err) {
+    lap_kernels kernels = config->run.kernels;
+    if (command == LAP_COMMAND_TUNE || kernels == LAP_KERNELS_TUNED ||
+        strcmp(lap_config_origin(config, "run", "tune_store"), "--store") != 0)
+        return LAP_OK;
+    return LAP_FAIL(err, LAP_E_CONFIG,
+                    "--store: the tune store is read where [run] kernels = tuned, and they are %s; "
+                    "expected --set run:kernels=tuned%s with it",
+                    lap_kernels_name(kernels), command == LAP_COMMAND_RUN ? " or --tune" : "");
+}
+
 static lap_status build_config(char *const *files, int file_count, const setting *settings,
                                size_t setting_count, const lap_document *resumed, lap_config **out,
                                lap_error *err) {
@@ -253,6 +266,7 @@ lap_status lap_options_parse(lap_command command, int argc, char **argv, lap_opt
     if (status == LAP_OK && !help)
         status = build_config(argv + optind, argc - optind, settings, setting_count, out->resumed,
                               &out->config, err);
+    if (status == LAP_OK && !help) status = check_store(command, out->config, err);
     free(settings);
     if (status != LAP_OK) lap_options_free(out);
     return status;

@@ -148,6 +148,15 @@ static void test_refused(void **state) {
     refuse(LAP_COMMAND_RUN, "--set run:kernels=naive --tune", "expected one of them");
     refuse(LAP_COMMAND_RUN, "--tune --set run:kernels=naive", "expected one of them");
     refuse(LAP_COMMAND_RUN, "--seconds 5", "nothing is tuned; expected --tune");
+    refuse(LAP_COMMAND_RUN, "--store x.txt", "they are default; expected --set run:kernels=tuned");
+    refuse(LAP_COMMAND_VERIFY, "--store x.txt --set run:kernels=naive", "they are naive");
+    const char *reading[] = {"--store x.txt --tune", "--set run:kernels=tuned --store x.txt",
+                             "--set run:tune_store=x.txt"};
+    for (size_t i = 0; i < sizeof reading / sizeof *reading; i++) {
+        lap_options with = accept(LAP_COMMAND_RUN, reading[i]);
+        assert_string_equal(with.config->run.tune_store, "x.txt");
+        lap_options_free(&with);
+    }
     refuse(LAP_COMMAND_RUN, "-", "not read from standard input");
     refuse(LAP_COMMAND_RUN, "no-such-file", "no-such-file: no such configuration file");
     refuse(LAP_COMMAND_RUN, "./no-such-file.ini", "No such file or directory");
