@@ -8,7 +8,8 @@
  *           and rows with an error_factor, within the bound of the real check.
  *  real   - each op on the network's own weights and real activations, per element |y - y64| <=
  *           c * u * B, B = sum|x||w| + |b| + |res|, u = 2^-24, c = 4 * sqrt(K), times the row's
- *           error_factor. Behind SiLU B is 1.1 B + 2 |y|, behind a sigmoid B / 4 + 2 |y|.
+ *           error_factor. With narrower operands u = 2^-11 (tf32, fp16) or 2^-8 (bf16), and c = 8.
+ *           Behind SiLU B is 1.1 B + 2 |y|, behind a sigmoid B / 4 + 2 |y|.
  *           Values stored as halves may be off by 2^-24 more, the step of the smallest.
  *  logits - the whole network at the measured batch: relative L2 error of every image's logits.
  * Outputs are poisoned with NaN first; a NaN or Inf fails every comparison; guard words around
@@ -75,8 +76,8 @@ lap_status lap_check_step(lap_session *session, const lap_net *net, const lap_we
                           lap_check_report *report, lap_error *err);
 
 /* Run a bound plan on expected's images (image i of the batch is i % count), compare all logits,
- * check guards and padding, run again and compare bits. On success *logits (if not NULL) receives
- * the malloc'ed logits [batch][classes] for lap_check_unchanged. */
+ * check guards, run again and compare bits. On success *logits (if not NULL) receives the malloc'ed
+ * logits [batch][classes] for lap_check_unchanged. */
 lap_status lap_check_logits(lap_plan *plan, const lap_net *net, const lap_expected *expected,
                             uint64_t batch, lap_precision precision, float **logits,
                             lap_check_report *report, lap_error *err);
