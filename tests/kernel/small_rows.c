@@ -1,6 +1,6 @@
 /* Runs every kernel row, in every precision, on tiny shapes, for a run under a checker of device
  * code: Oclgrind (races, uninitialised reads) or compute-sanitizer (memcheck, racecheck, initcheck,
- * synccheck). Values are not judged here (rows_device.c does that); library GEMMs are left out, and
+ * synccheck). Values are not judged here (rows_judge.c does that); library GEMMs are left out, and
  * chains, which only whole networks have. Outputs, and scratch that may hold garbage, are not
  * written before; outputs are read back. GPU rows and CPU rows both run: the device is said to be
  * either.
