@@ -289,20 +289,26 @@ void lap_columns_for_programs(lap_selection *out) {
         add(out, names[i]);
 }
 
-/* Do all lines have the same text in this column? */
-static bool uniform(const lap_comparison *c, const char *name) {
+bool lap_columns_shared(const lap_comparison *c, const char *name, lap_text *shared) {
     const lap_column *column = find(name, strlen(name));
-    lap_text first = {0}, other = {0};
+    lap_text other = {0};
     bool same = true;
     for (size_t i = 0; i < c->line_count && same; i++) {
-        lap_text *text = i ? &other : &first;
+        lap_text *text = i ? &other : shared;
         text->length = 0;
         if (text->data) text->data[0] = '\0';
         column->cell(text, c, &c->lines[i], true);
-        same = i == 0 || strcmp(lap_text_get(&first), lap_text_get(&other)) == 0;
+        same = i == 0 || strcmp(lap_text_get(shared), lap_text_get(&other)) == 0;
     }
-    lap_text_free(&first);
+    if (other.failed) shared->failed = true;
     lap_text_free(&other);
+    return same;
+}
+
+static bool uniform(const lap_comparison *c, const char *name) {
+    lap_text shared = {0};
+    bool same = lap_columns_shared(c, name, &shared);
+    lap_text_free(&shared);
     return same;
 }
 

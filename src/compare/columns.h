@@ -28,6 +28,8 @@ lap_status lap_columns_parse(const char *list, lap_selection *out, lap_error *er
  * columns in which all lines are alike. */
 void lap_columns_for_programs(lap_selection *out);
 void lap_columns_for_people(const lap_comparison *c, lap_selection *out);
+/* Do all lines have the same text in this column? Then `shared`, which is written over, is it. */
+bool lap_columns_shared(const lap_comparison *c, const char *name, lap_text *shared);
 /* All names, separated by blanks, for the help. */
 void lap_columns_names(lap_text *out);
 

@@ -8,6 +8,7 @@
 typedef struct markup {
     lap_escape *escape;
     const char *begin, *end;                 /* of the document */
+    const char *above, *above_end;           /* of the line above the table */
     const char *row, *cell, *next, *row_end; /* of a table row */
     const char *head_cell, *head_next;       /* the same for its header */
     const char *plus_minus;                  /* NULL: as it is */
@@ -84,7 +85,35 @@ static void add_item(void *context, const char *text) {
     lap_text_add(l->out, l->m->item_end);
 }
 
-static lap_status finish(const lap_comparison *c, const markup *m, lap_text *out, lap_error *err) {
+static void add_paragraph(lap_text *out, const markup *m, const lap_text *text) {
+    if (text->failed) out->failed = true;
+    if (!text->length) return;
+    lap_text_add(out, m->paragraph);
+    add_escaped(out, m, lap_text_get(text));
+    lap_text_add(out, m->paragraph_end);
+}
+
+/* The case that all rows share, in front of the table. */
+static void begin(const lap_comparison *c, const markup *m, const lap_selection *columns,
+                  lap_text *out) {
+    lap_text shared = {0};
+    lap_text_add(out, m->begin);
+    if (c->line_count) lap_words_case(&shared, c, columns);
+    if (shared.length || shared.failed) {
+        lap_text_add(out, m->above);
+        add_escaped(out, m, lap_text_get(&shared));
+        lap_text_add(out, m->above_end);
+    }
+    if (shared.failed) out->failed = true;
+    lap_text_free(&shared);
+}
+
+static lap_status finish(const lap_comparison *c, const markup *m, const lap_selection *columns,
+                         lap_text *out, lap_error *err) {
+    lap_text legend = {0};
+    lap_words_legend(&legend, c, columns, true);
+    add_paragraph(out, m, &legend);
+    lap_text_free(&legend);
     for (int topic = 0; topic < LAP_TOPICS; topic++) {
         listing l = {out, m, (lap_topic)topic, false};
         if (!lap_words_each(c, (lap_topic)topic, true, add_item, &l)) out->failed = true;
@@ -92,11 +121,8 @@ static lap_status finish(const lap_comparison *c, const markup *m, lap_text *out
     }
     lap_text summary = {0};
     lap_words_summary(&summary, c);
-    lap_text_add(out, m->paragraph);
-    add_escaped(out, m, lap_text_get(&summary));
-    lap_text_add(out, m->paragraph_end);
+    add_paragraph(out, m, &summary);
     lap_text_add(out, m->end);
-    if (summary.failed) out->failed = true;
     lap_text_free(&summary);
     return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the document") : LAP_OK;
 }
@@ -108,6 +134,8 @@ lap_status lap_compare_markdown(const lap_comparison *c, const lap_selection *co
     static const markup m = {.escape = lap_escape_markdown,
                              .begin = "",
                              .end = "",
+                             .above = "",
+                             .above_end = "\n\n",
                              .row = "|",
                              .cell = " ",
                              .next = " | ",
@@ -122,6 +150,7 @@ lap_status lap_compare_markdown(const lap_comparison *c, const lap_selection *co
                              .list_end = "",
                              .paragraph = "\n",
                              .paragraph_end = "\n"};
+    begin(c, &m, columns, out);
     add_header(out, &m, columns);
     lap_text_add(out, " |\n|");
     for (size_t i = 0; i < columns->count; i++)
@@ -129,7 +158,7 @@ lap_status lap_compare_markdown(const lap_comparison *c, const lap_selection *co
     lap_text_add(out, "\n");
     for (size_t i = 0; i < c->line_count; i++)
         add_row(out, &m, c, columns, &c->lines[i]);
-    return finish(c, &m, out, err);
+    return finish(c, &m, columns, out, err);
 }
 
 /* ---- HTML ----------------------------------------------------------------------------------- */
@@ -149,6 +178,8 @@ lap_status lap_compare_html(const lap_comparison *c, const lap_selection *column
                  "overflow-wrap: anywhere; }\n"
                  "</style>\n</head>\n<body>\n<h1>Comparison</h1>\n",
         .end = "</body>\n</html>\n",
+        .above = "<p>",
+        .above_end = "</p>\n",
         .row = "<tr>",
         .cell = "<td>",
         .next = "</td><td>",
@@ -163,14 +194,14 @@ lap_status lap_compare_html(const lap_comparison *c, const lap_selection *column
         .list_end = "</ul>\n",
         .paragraph = "<p>",
         .paragraph_end = "</p>\n"};
-    lap_text_add(out, m.begin);
+    begin(c, &m, columns, out);
     lap_text_add(out, "<table>\n<thead>\n");
     add_header(out, &m, columns);
     lap_text_add(out, "</th></tr>\n</thead>\n<tbody>\n");
     for (size_t i = 0; i < c->line_count; i++)
         add_row(out, &m, c, columns, &c->lines[i]);
     lap_text_add(out, "</tbody>\n</table>\n");
-    return finish(c, &m, out, err);
+    return finish(c, &m, columns, out, err);
 }
 
 /* ---- LaTeX ---------------------------------------------------------------------------------- */
@@ -180,6 +211,8 @@ lap_status lap_compare_latex(const lap_comparison *c, const lap_selection *colum
     static const markup m = {.escape = lap_escape_latex,
                              .begin = "",
                              .end = "",
+                             .above = "\\noindent ",
+                             .above_end = "\n\n\\medskip\\noindent\n",
                              .row = "",
                              .cell = "",
                              .next = " & ",
@@ -195,6 +228,7 @@ lap_status lap_compare_latex(const lap_comparison *c, const lap_selection *colum
                              .list_end = "\\end{itemize}\n",
                              .paragraph = "\n\\noindent ",
                              .paragraph_end = "\n"};
+    begin(c, &m, columns, out);
     lap_text_add(out, "\\begin{tabular}{");
     for (size_t i = 0; i < columns->count; i++)
         lap_text_add(out, columns->columns[i]->right ? "r" : "l");
@@ -204,5 +238,5 @@ lap_status lap_compare_latex(const lap_comparison *c, const lap_selection *colum
     for (size_t i = 0; i < c->line_count; i++)
         add_row(out, &m, c, columns, &c->lines[i]);
     lap_text_add(out, "\\hline\n\\end{tabular}\n");
-    return finish(c, &m, out, err);
+    return finish(c, &m, columns, out, err);
 }

@@ -53,32 +53,6 @@ static void add_wrapped(void *context, const char *text) {
     lap_text_free(&clean);
 }
 
-/* What all lines share stands above the table, when people did not choose the columns. */
-static void add_title(const lap_comparison *c, const lap_selection *columns, const lap_style *style,
-                      lap_text *out) {
-    static const char *const names[] = {"network", "size", "precision"};
-    const lap_line *first = &c->lines[0];
-    lap_text title = {0};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        bool shown = false;
-        for (size_t i = 0; i < columns->count; i++)
-            shown = shown || strcmp(columns->columns[i]->name, names[k]) == 0;
-        if (shown) continue;
-        if (title.length) lap_text_add(&title, " ");
-        if (k == 1)
-            lap_text_addf(&title, "%llux%llu", (unsigned long long)first->record->height,
-                          (unsigned long long)first->record->width);
-        else
-            lap_text_add(&title, k ? first->record->precision : first->record->network);
-    }
-    if (title.length) {
-        page p = {out, style, true};
-        add_wrapped(&p, title.data);
-    }
-    if (title.failed) out->failed = true;
-    lap_text_free(&title);
-}
-
 static lap_status add_sheet(const lap_comparison *c, const lap_selection *columns,
                             const lap_style *style, lap_text *out, lap_error *err) {
     lap_sheet_column shape[LAP_SHEET_COLUMNS];
@@ -104,8 +78,17 @@ lap_status lap_compare_table(const lap_comparison *c, const lap_selection *colum
     if (c->line_count == 0) {
         lap_text_add(out, "no rows: nothing to compare\n");
     } else {
-        add_title(c, columns, style, out);
-        LAP_TRY(add_sheet(c, columns, style, out, err));
+        lap_text around = {0};
+        page p = {out, style, true};
+        lap_words_case(&around, c, columns);
+        if (around.length) add_wrapped(&p, lap_text_get(&around));
+        lap_status status = add_sheet(c, columns, style, out, err);
+        around.length = 0;
+        lap_words_legend(&around, c, columns, style->utf8);
+        if (around.length) add_wrapped(&p, lap_text_get(&around));
+        if (around.failed) out->failed = true;
+        lap_text_free(&around);
+        LAP_TRY(status);
     }
     for (int topic = 0; topic < LAP_TOPICS; topic++) {
         page p = {out, style, false};

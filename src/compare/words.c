@@ -324,6 +324,60 @@ bool lap_words_each(const lap_comparison *c, lap_topic topic, bool utf8, lap_wor
     return ok;
 }
 
+/* ---- around the table -------------------------------------------------------------------------
+ */
+
+static bool shows(const lap_selection *columns, const char *name) {
+    for (size_t i = 0; i < columns->count; i++)
+        if (strcmp(columns->columns[i]->name, name) == 0) return true;
+    return false;
+}
+
+void lap_words_case(lap_text *out, const lap_comparison *c, const lap_selection *columns) {
+    static const char *const names[] = {"network", "size", "precision"};
+    const char *before = "";
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (shows(columns, names[k])) continue;
+        lap_text shared = {0};
+        if (lap_columns_shared(c, names[k], &shared) && shared.length) {
+            lap_text_addf(out, "%s%s", before, lap_text_get(&shared));
+            before = " ";
+        }
+        if (shared.failed) out->failed = true;
+        lap_text_free(&shared);
+    }
+}
+
+static void add_meaning(lap_text *out, const char *meaning) {
+    if (out->length) lap_text_add(out, " ");
+    lap_text_add(out, meaning);
+}
+
+void lap_words_legend(lap_text *out, const lap_comparison *c, const lap_selection *columns,
+                      bool utf8) {
+    const char *sign = utf8 ? "±" : "+-";
+    bool concurrent = false;
+    for (size_t i = 0; i < c->line_count; i++)
+        concurrent = concurrent || c->lines[i].record->others > 0;
+    if (c->line_count == 0) return;
+    if (concurrent && shows(columns, "route"))
+        add_meaning(out, "+N: at the same time as N other devices.");
+    if (shows(columns, "latency")) {
+        add_meaning(out, "Latency: mean ");
+        lap_text_addf(out, "%s standard deviation of the %ssamples.", sign,
+                      c->options->wall ? "wall spans of the " : "");
+    }
+    if (shows(columns, "fps")) add_meaning(out, "FPS: batch / mean latency.");
+    if (shows(columns, "throughput"))
+        add_meaning(out, "Img/s @ batch: batches back to back, at the fastest batch size found.");
+    if (shows(columns, "speed")) {
+        add_meaning(out, "Speed: FPS over that of the baseline of its case ");
+        lap_text_addf(out, "%s half its 95 %% interval; above 1 is faster.", sign);
+    }
+    if (shows(columns, "verdict"))
+        add_meaning(out, "Verdict: by the whole interval; unclear: it leaves more than one open.");
+}
+
 /* ---- summary -------------------------------------------------------------------------------- */
 
 const char *lap_gate_name(lap_gate gate) {

@@ -4,7 +4,7 @@
 #ifndef LAP_COMPARE_WORDS_H
 #define LAP_COMPARE_WORDS_H
 
-#include "compare/compare.h"
+#include "compare/columns.h"
 
 /* "1.43 ± 0.01": the deviation with one significant digit, the ratio to the same place;
  * "1.43" without an interval. Appends nothing when there is no estimate. */
@@ -34,6 +34,13 @@ typedef void lap_words_visit(void *context, const char *text);
 /* Every text of a topic, in order. False on a lack of memory. */
 bool lap_words_each(const lap_comparison *c, lap_topic topic, bool utf8, lap_words_visit *visit,
                     void *context);
+
+/* "resnet18 224x224 fp32": of these what all lines share and no column shows; may be nothing. */
+void lap_words_case(lap_text *out, const lap_comparison *c, const lap_selection *columns);
+
+/* What the shown columns mean: which average, what stands behind each "±". May be nothing. */
+void lap_words_legend(lap_text *out, const lap_comparison *c, const lap_selection *columns,
+                      bool utf8);
 
 /* "3 same, 1 faster, 0 slower, 0 unclear, 2 set apart." and, with a gate, what it says. */
 void lap_words_summary(lap_text *out, const lap_comparison *c);

@@ -176,13 +176,14 @@ void section_method(canvas *c) {
         "Wrong results have no time. Before a row is timed, every kernel must reproduce integer "
         "inputs bit for bit and real inputs within a bound for each element, and the logits must "
         "agree with a reference in double precision; after the timed runs they must be the same "
-        "bits.",
+        "bits. With quick verification each distinct kernel is checked once; a row that was not "
+        "verified at all says so.",
         "One repetition: host clock, event, the network is enqueued, event, host clock, wait, host "
         "clock. Device span: between the events. Wall span: until the wait returns. Submission "
         "span: until the enqueueing returns. Latency is the device span unless the device's clock "
         "contradicts the host's.",
         "Inputs and weights are resident; copies, building and the first pass are outside and "
-        "reported apart. A warm-up precedes every measurement.",
+        "reported apart. The warm-up that the configuration asks for comes before, untimed.",
         "Every sample counts; none is dropped as an outlier. Quantiles interpolate between closest "
         "ranks (definition 7). Intervals of means are Student's at 95 %, widened where "
         "neighbouring "

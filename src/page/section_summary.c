@@ -66,10 +66,12 @@ static void add_tile(canvas *c, const char *name, const char *value, const char 
 }
 
 static void add_best(canvas *c, const char *name, const char *value, const lap_record *r,
-                     uint64_t batch) {
+                     uint64_t batch, const char *how) {
     lap_text of = {0};
     canvas_label(c, &of, r);
-    lap_text_addf(&of, ", %s, batch %llu", r->precision, (unsigned long long)batch);
+    lap_text_add(&of, ", ");
+    canvas_case(&of, r, false);
+    lap_text_addf(&of, ", batch %llu%s", (unsigned long long)batch, how);
     add_tile(c, name, value, lap_text_get(&of));
     lap_text_free(&of);
 }
@@ -106,12 +108,13 @@ static void add_tiles(canvas *c) {
     if (quickest) {
         lap_format_ms(text, sizeof text, quickest->latency.mean_s.value);
         snprintf(value, sizeof value, "%s ms", text);
-        add_best(c, "Shortest latency", value, quickest, quickest->batch);
+        add_best(c, "Shortest latency", value, quickest, quickest->batch, " (mean)");
     }
     if (highest) {
         lap_format_rate(text, sizeof text, highest->images_per_s.value, true);
         snprintf(value, sizeof value, "%s images/s", text);
-        add_best(c, "Highest throughput", value, highest, highest->throughput_batch);
+        add_best(c, "Highest throughput", value, highest, highest->throughput_batch,
+                 ", batches back to back");
     }
     snprintf(value, sizeof value, "%zu of %zu", verified, rows);
     add_tile(c, "Verified rows", value, "agree with a reference in double precision");
@@ -125,16 +128,24 @@ void section_summary(canvas *c) {
     const lap_comparison *all = c->input->comparison;
     if (all->line_count == 0) return;
     lap_selection columns;
+    lap_text shared = {0}, lead = {0}, legend = {0};
     lap_columns_for_people(all, &columns);
-    canvas_section(c, "summary", "Summary",
-                   "One row for each measured case. Latency is mean ± standard deviation; speed is "
-                   "images per second over the baseline's, with its 95 % interval. A click on a "
-                   "column's name sorts by it.");
+    lap_words_case(&shared, all, &columns);
+    lap_words_legend(&legend, all, &columns, true);
+    lap_text_addf(&lead,
+                  "One row for each measured case%s%s. A click on a column's name sorts by it.",
+                  shared.length ? ": " : "", lap_text_get(&shared));
+    canvas_section(c, "summary", "Summary", lap_text_get(&lead));
     add_tiles(c);
     add_headers(c, &columns);
     for (size_t i = 0; i < all->line_count; i++)
         add_line(c, &columns, &all->lines[i]);
     canvas_table_end(c);
+    canvas_paragraph(c, "note", lap_text_get(&legend));
+    if (shared.failed || lead.failed || legend.failed) c->html.failed = true;
+    lap_text_free(&shared);
+    lap_text_free(&lead);
+    lap_text_free(&legend);
     for (int topic = 0; topic < LAP_TOPICS; topic++) {
         listing l = {c, lap_topic_title((lap_topic)topic), false};
         if (!lap_words_each(all, (lap_topic)topic, true, add_item, &l)) c->html.failed = true;

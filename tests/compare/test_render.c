@@ -422,6 +422,65 @@ static void table_fits(void **state) {
     drop(f);
 }
 
+/* Every format says what was run and what each column means: the two "±" of a row are different. */
+static void case_and_legend(void **state) {
+    (void)state;
+    static const char *const means[] = {"resnet18 224x224 fp32",
+                                        "Latency: mean",
+                                        "standard deviation of the samples",
+                                        "FPS: batch / mean latency.",
+                                        "Img/s @ batch: ",
+                                        "Speed: FPS over that of the baseline",
+                                        "half its 95",
+                                        "Verdict: by the whole interval"};
+    fixture *f = make(1);
+    lap_text texts[4] = {0};
+    assert_int_equal(lap_compare_markdown(&f->c, &f->people, &texts[0], NULL), LAP_OK);
+    assert_int_equal(lap_compare_html(&f->c, &f->people, &texts[1], NULL), LAP_OK);
+    assert_int_equal(lap_compare_latex(&f->c, &f->people, &texts[2], NULL), LAP_OK);
+    assert_int_equal(
+        lap_compare_table(&f->c, &f->people, &(lap_style){.width = 1000}, &texts[3], NULL), LAP_OK);
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t k = 0; k < sizeof means / sizeof *means; k++)
+            if (!strstr(texts[i].data, means[k])) fail_msg("%s: %s", means[k], texts[i].data);
+        assert_null(strstr(texts[i].data, "at the same time"));
+        lap_text_free(&texts[i]);
+    }
+    drop(f);
+}
+
+static const char *of_columns(const lap_comparison *c, const char *columns) {
+    static lap_text text;
+    lap_selection chosen;
+    assert_int_equal(lap_columns_parse(columns, &chosen, NULL), LAP_OK);
+    text.length = 0;
+    assert_int_equal(lap_compare_table(c, &chosen, &(lap_style){.width = 1000}, &text, NULL),
+                     LAP_OK);
+    return text.data;
+}
+
+/* What rows do not share does not stand above them, and nothing is explained that is not shown. */
+static void case_of_chosen_columns(void **state) {
+    (void)state;
+    const paper_row rows[] = {
+        {.mean = 0.001, .std = 1e-5, .network = "resnet34", .precision = "fp16"},
+        {.mean = 0.002, .std = 1e-5, .precision = "fp16", .others = 2}};
+    fixture f = {.document = paper_load(&(paper){0}, rows, 2)};
+    f.all[0] = f.document;
+    f.options = (lap_compare_options){.margin = 0.01, .wall = true};
+    papers_compare(f.all, 1, &f.options, &f.c);
+    const char *text = of_columns(&f.c, "device,batch");
+    assert_memory_equal(text, "224x224 fp16\n", 13);
+    assert_null(strstr(text, "Latency:"));
+    assert_null(strstr(text, "Speed:"));
+    text = of_columns(&f.c, "precision,route,latency");
+    assert_memory_equal(text, "224x224\n", 8);
+    assert_non_null(strstr(text, "Latency: mean +- standard deviation of the wall spans"));
+    assert_non_null(strstr(text, "+N: at the same time as N other devices."));
+    lap_comparison_free(&f.c);
+    lap_document_free(f.document);
+}
+
 static void no_rows(void **state) {
     (void)state;
     fixture *f = make(0);
@@ -480,6 +539,8 @@ int main(void) {
         cmocka_unit_test(html_holds_only_our_tags),
         cmocka_unit_test(latex_keeps_its_cells),
         cmocka_unit_test(table_fits),
+        cmocka_unit_test(case_and_legend),
+        cmocka_unit_test(case_of_chosen_columns),
         cmocka_unit_test(no_rows),
         cmocka_unit_test(columns),
     };
