@@ -121,6 +121,36 @@ static void everything_else(void **state) {
     lap_row_free(&row);
 }
 
+/* [throughput] max_seconds is for the pipeline's three ways together, a third for each, and for
+ * every number of queues. The device takes its time on the host's clock, so there is an upper bound
+ * on what can be done, however busy the machine is. */
+static double two_milliseconds(const char *stem, const lap_raw_launch *launch) {
+    (void)launch;
+    return strcmp(stem, "fc_naive") == 0 ? 2e-3 : 1e-7;
+}
+
+static void pipeline_time_is_shared(void **state) {
+    (void)state;
+    rig.c.latency = false;
+    fake.cost = two_milliseconds;
+    fake.real_time = true;
+    const char *const settings[] = {"throughput:pipeline=yes",    "throughput:streams=2",
+                                    "throughput:batches=1000",    "throughput:max_batch=1",
+                                    "throughput:max_seconds=0.3", "output:layers=no"};
+    lap_row row;
+    json_decref(row_with(settings, 6, &row));
+    if (row.status != LAP_ROW_OK) fail_msg("%s", row.reason);
+    assert_true(row.pipeline.has && row.streams.count == 1);
+    assert_in_range(row.pipeline.batches, 2, 51);
+    assert_in_range(row.streams.points[0].batches, 2, 151);
+    /* All that they leave undone was asked for. */
+    assert_true(row.throughput.batches < 1000 && row.throughput.batches_planned == 1000);
+    print_message("%llu batches of the pipeline, %llu on two queues\n",
+                  (unsigned long long)row.pipeline.batches,
+                  (unsigned long long)row.streams.points[0].batches);
+    lap_row_free(&row);
+}
+
 static unsigned flushes;
 
 static double count_flushes(const char *stem, const lap_raw_launch *launch) {
@@ -470,6 +500,7 @@ int main(void) {
         RIG_TEST(layers_and_roof),
         RIG_TEST(layers_without_stamps),
         RIG_TEST(everything_else),
+        RIG_TEST(pipeline_time_is_shared),
         RIG_TEST(does_not_fit),
         RIG_TEST(cold_is_flushed),
         RIG_TEST(telemetry_if_wanted),

@@ -141,6 +141,35 @@ static void pipeline(void **state) {
     }
 }
 
+/* Each of the three ways has the time for itself: batches are begun until it is over, on the host's
+ * clock, and at least two. */
+static void pipeline_in_time(void **state) {
+    (void)state;
+    open_plans(false);
+    const double once = TINY_OPS * LAUNCH_S, copied = once + 2 * COPY_S;
+    const struct {
+        double seconds;
+        uint64_t compute, others;
+    } cases[] = {{7.5 * once, 8, 5}, {0.1 * once, 2, 2}, {100 * copied, 50, 50}, {0, 50, 50}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lap_pipeline_job job = pipeline_job();
+        job.now = busy;
+        job.batches = 50;
+        job.max_seconds = cases[i].seconds;
+        lap_pipeline out;
+        begin_counting();
+        MUST(lap_pipeline_measure(&job, &out, &must_error));
+        assert_int_equal(out.batches, cases[i].others);
+        /* Beside those: two of each way to warm up, two that check the order, one to compare
+         * with. */
+        assert_int_equal(ran.count[0] + ran.count[1],
+                         cases[i].compute + 2 * cases[i].others + 3 * 2 + 2 + 1);
+        assert_rate(out.compute_images_per_s, BATCH / once);
+        assert_rate(out.serial_images_per_s, BATCH / copied);
+        assert_rate(out.images_per_s, BATCH / copied);
+    }
+}
+
 static lap_status no_wait(void *queue, void *event, lap_error *err) {
     (void)queue, (void)event, (void)err;
     return LAP_OK;
@@ -384,6 +413,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         LOAD_TEST(packed_input),
         LOAD_TEST(pipeline),
+        LOAD_TEST(pipeline_in_time),
         LOAD_TEST(pipeline_without_waits),
         LOAD_TEST(pipeline_without_async),
         LOAD_TEST(pipeline_faults),
