@@ -26,6 +26,7 @@ typedef struct lap_sensors {
     void (*read)(void *context, lap_reading *out);
     void (*close)(void *context);
     void *context;
+    bool since_last; /* throttled is about the time since the reading before, not about now */
 } lap_sensors;
 
 /* Each: false when the source does not know the device; true fills out. */

@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_SIZE = 512, MAX_CPUS = 8 };
+enum { PATH_SIZE = 512, MAX_CPUS = 8, MAX_PACKAGES = 16 };
 
 typedef struct files {
     char clock[MAX_CPUS][PATH_SIZE]; /* each in clock_unit; their mean is the clock */
     size_t clocks;
-    double clock_unit; /* MHz per unit of the file */
-    char temperature[PATH_SIZE], power[PATH_SIZE], energy[PATH_SIZE], throttle[PATH_SIZE];
+    double clock_unit;                    /* MHz per unit of the file */
+    char energy[MAX_PACKAGES][PATH_SIZE]; /* their sum is the energy */
+    size_t energies;
+    char temperature[PATH_SIZE], power[PATH_SIZE], throttle[PATH_SIZE];
     lap_optional throttle_last; /* counter of the reading before */
 } files;
 
@@ -38,6 +40,17 @@ static lap_optional scaled(lap_optional value, double factor) {
     return value.has ? lap_some(value.value * factor) : value;
 }
 
+/* Of all packages; one that cannot be read leaves the sum unknown. */
+static lap_optional read_energy(const files *f) {
+    double sum = 0;
+    for (size_t i = 0; i < f->energies; i++) {
+        lap_optional energy = read_number(f->energy[i]);
+        if (!energy.has) return lap_none();
+        sum += energy.value;
+    }
+    return f->energies ? lap_some(sum * 1e-6) : lap_none();
+}
+
 static void files_read(void *context, lap_reading *out) {
     files *f = context;
     double sum = 0;
@@ -51,7 +64,7 @@ static void files_read(void *context, lap_reading *out) {
     if (n > 0) out->clock_mhz = lap_some(sum / (double)n);
     out->temperature_c = scaled(read_number(f->temperature), 1e-3);
     out->power_w = scaled(read_number(f->power), 1e-6);
-    out->energy_j = scaled(read_number(f->energy), 1e-6);
+    out->energy_j = read_energy(f);
     lap_optional count = read_number(f->throttle);
     if (!count.has) return;
     /* The counter tells of what happened since the reading before. */
@@ -140,6 +153,24 @@ static void find_clocks(files *f, const char *root, uint32_t units) {
     }
 }
 
+/* The counters of the packages: a machine has one for each socket or die, and may have one of the
+ * whole platform among them. */
+static void find_energies(files *f, const char *root) {
+    for (int zone = 0; zone < MAX_PACKAGES; zone++) {
+        char directory[PATH_SIZE], path[PATH_SIZE + 8], name[32] = "";
+        snprintf(directory, sizeof directory, "%.200s/sys/class/powercap/intel-rapl:%d", root,
+                 zone);
+        snprintf(path, sizeof path, "%s/name", directory);
+        FILE *file = fopen(path, "r");
+        if (!file) continue;
+        if (!fgets(name, sizeof name, file)) name[0] = '\0';
+        fclose(file);
+        if (strncmp(name, "package", 7) != 0) continue;
+        try_file(f->energy[f->energies], directory, "energy_uj");
+        if (f->energy[f->energies][0]) f->energies++;
+    }
+}
+
 bool lap_sensors_cpu(const lap_device_info *d, const char *root, lap_sensors *out) {
     char directory[PATH_SIZE], hwmon[PATH_SIZE], short_root[201];
     if (d->type != LAP_DEVICE_CPU) return false;
@@ -150,19 +181,20 @@ bool lap_sensors_cpu(const lap_device_info *d, const char *root, lap_sensors *ou
     snprintf(short_root, sizeof short_root, "%s", root);
     snprintf(directory, sizeof directory, "%s/sys/class/hwmon", short_root);
     if (find_hwmon(directory, cpu_name, hwmon)) try_file(f->temperature, hwmon, "temp1_input");
-    try_file(f->energy, short_root, "sys/class/powercap/intel-rapl:0/energy_uj");
+    find_energies(f, short_root);
     try_file(f->throttle, short_root,
              "sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count");
-    if (f->clocks == 0 && !f->temperature[0] && !f->energy[0] && !f->throttle[0]) {
+    if (f->clocks == 0 && !f->temperature[0] && f->energies == 0 && !f->throttle[0]) {
         free(f);
         return false;
     }
     lap_text name = {0};
     if (f->clocks) lap_text_add(&name, "cpufreq");
     if (f->temperature[0]) lap_text_addf(&name, "%shwmon", name.length ? ", " : "");
-    if (f->energy[0]) lap_text_addf(&name, "%spowercap", name.length ? ", " : "");
+    if (f->energies) lap_text_addf(&name, "%spowercap", name.length ? ", " : "");
     if (f->throttle[0]) lap_text_addf(&name, "%sthermal_throttle", name.length ? ", " : "");
     fill(out, f, lap_text_get(&name));
+    out->since_last = true;
     lap_text_free(&name);
     return true;
 }

@@ -60,10 +60,15 @@ static void keep(lap_telemetry *t, const lap_reading *r) {
         (lap_telemetry_point){lap_clock_now(), r->clock_mhz, r->power_w, r->temperature_c};
 }
 
-/* With the lock held. */
-static void take(lap_telemetry *t) {
+/* With the lock held. The first reading of a block: events since the one before it happened while
+ * something else ran. */
+static void take(lap_telemetry *t, bool first) {
     lap_reading r = {0};
     t->sensors.read(t->sensors.context, &r);
+    if (first && t->sensors.since_last) {
+        r.throttled = lap_none();
+        r.reasons = 0;
+    }
     add(&t->clock, r.clock_mhz);
     add(&t->memory_clock, r.memory_clock_mhz);
     add(&t->temperature, r.temperature_c);
@@ -98,7 +103,7 @@ static void *work(void *context) {
         wait_a_period(t);
         /* Woken early: paused, stopped, or nothing at all. */
         bool full = lap_clock_now() - before >= 0.9 / LAP_TELEMETRY_HZ;
-        if (t->active && !t->stop && full) take(t);
+        if (t->active && !t->stop && full) take(t, false);
     }
     pthread_mutex_unlock(&t->lock);
     return NULL;
@@ -136,7 +141,7 @@ void lap_telemetry_resume(lap_telemetry *t) {
     if (!t) return;
     pthread_mutex_lock(&t->lock);
     if (!t->active) {
-        take(t);
+        take(t, true);
         t->block_energy = t->last.energy_j;
         t->block_start = lap_clock_now();
         t->active = true;
@@ -151,14 +156,14 @@ void lap_telemetry_pause(lap_telemetry *t) {
     if (t->active) {
         t->active = false;
         t->seconds += lap_clock_now() - t->block_start;
-        take(t);
-        if (t->last.energy_j.has && t->block_energy.has) {
-            double used = t->last.energy_j.value - t->block_energy.value;
-            /* A counter that wrapped tells nothing of this block, nor then of their sum. */
-            t->energy = used >= 0 && (t->energy.has || t->energy.value == 0)
-                            ? lap_some(t->energy.value + used)
-                            : (lap_optional){false, -1};
-        }
+        take(t, false);
+        bool counted = t->last.energy_j.has && t->block_energy.has;
+        double used = t->last.energy_j.value - t->block_energy.value;
+        /* A counter that wrapped or was not there tells nothing of this block, nor then of their
+         * sum. */
+        t->energy = counted && used >= 0 && (t->energy.has || t->energy.value == 0)
+                        ? lap_some(t->energy.value + used)
+                        : (lap_optional){false, -1};
         pthread_cond_signal(&t->wake);
     }
     pthread_mutex_unlock(&t->lock);

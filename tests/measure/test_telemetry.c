@@ -160,6 +160,7 @@ static void cpu_files(void **state) {
     put("sys/class/hwmon/hwmon0/temp1_input", "99000\n");
     put("sys/class/hwmon/hwmon1/name", "k10temp\n");
     put("sys/class/hwmon/hwmon1/temp1_input", "54500\n");
+    put("sys/class/powercap/intel-rapl:0/name", "package-0\n");
     put("sys/class/powercap/intel-rapl:0/energy_uj", "1000000\n");
     put("sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", "7\n");
     lap_telemetry *t;
@@ -192,6 +193,79 @@ static void cpu_files(void **state) {
     s = observe(&d, root, 0.01);
     assert_true(s.has);
     assert_none(s.clock_mean_mhz);
+    remove_root();
+}
+
+static const char *const throttle_count =
+    "sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count";
+
+/* What happens between two blocks, while another row is timed, is not this row's. */
+static void throttling_of_others(void **state) {
+    (void)state;
+    fresh_root();
+    lap_device_info d = {.type = LAP_DEVICE_CPU, .units = 1};
+    put(throttle_count, "7\n");
+    lap_telemetry *t;
+    lap_telemetry_summary s;
+    const char *const counts[] = {"7\n", "8\n", "12\n", "12\n", "13\n"};
+    for (int within = 0; within < 2; within++) {
+        assert_int_equal(lap_telemetry_start(&d, root, &t, NULL), LAP_OK);
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            if (!within) put(throttle_count, counts[i]);
+            lap_telemetry_resume(t);
+            if (within) put(throttle_count, counts[i]);
+            lap_telemetry_pause(t);
+        }
+        lap_telemetry_stop(t, &s);
+        assert_some(s.throttled_share, within ? 0.6 : 0); /* of the readings that ended a block */
+        assert_string_equal(s.reasons, within ? "thermal" : "");
+        put(throttle_count, "7\n");
+    }
+    remove_root();
+}
+
+/* The packages' counters together, without that of the whole platform. */
+static void energy_of_packages(void **state) {
+    (void)state;
+    fresh_root();
+    lap_device_info d = {.type = LAP_DEVICE_CPU, .units = 1};
+    static const struct {
+        const char *name, *before, *after;
+    } zones[] = {{"package-0\n", "1000000\n", "3000000\n"},
+                 {"psys\n", "9000000\n", "99000000\n"},
+                 {"package-1\n", "5000000\n", "9000000\n"}};
+    char path[96];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "sys/class/powercap/intel-rapl:%d/name", i);
+        put(path, zones[i].name);
+        snprintf(path, sizeof path, "sys/class/powercap/intel-rapl:%d/energy_uj", i);
+        put(path, zones[i].before);
+    }
+    lap_telemetry *t;
+    lap_telemetry_summary s;
+    assert_int_equal(lap_telemetry_start(&d, root, &t, NULL), LAP_OK);
+    lap_telemetry_resume(t);
+    lap_clock_sleep(0.55);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "sys/class/powercap/intel-rapl:%d/energy_uj", i);
+        put(path, zones[i].after);
+    }
+    lap_telemetry_stop(t, &s);
+    assert_string_equal(s.source, "powercap");
+    assert_near(s.energy_j.value, 6);
+    /* A block without one of the counters leaves the energy of all blocks unknown: that of the
+     * others over the time of all would be too little. */
+    assert_int_equal(lap_telemetry_start(&d, root, &t, NULL), LAP_OK);
+    for (int block = 0; block < 3; block++) {
+        put("sys/class/powercap/intel-rapl:0/energy_uj", block == 1 ? "\n" : "3000000\n");
+        lap_telemetry_resume(t);
+        lap_clock_sleep(0.2);
+        if (block != 1) put("sys/class/powercap/intel-rapl:0/energy_uj", "4000000\n");
+        lap_telemetry_pause(t);
+    }
+    lap_telemetry_stop(t, &s);
+    assert_none(s.energy_j);
+    assert_none(s.power_w);
     remove_root();
 }
 
@@ -353,6 +427,8 @@ int main(void) {
         cmocka_unit_test(nvml_by_pci),
         cmocka_unit_test(absent_is_absent),
         cmocka_unit_test(cpu_files),
+        cmocka_unit_test(throttling_of_others),
+        cmocka_unit_test(energy_of_packages),
         cmocka_unit_test(pci_files),
         cmocka_unit_test(it_disturbs_little),
         cmocka_unit_test(paused_reads_nothing),
