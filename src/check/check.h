@@ -83,7 +83,7 @@ lap_status lap_check_logits(lap_plan *plan, const lap_net *net, const lap_expect
                             lap_check_report *report, lap_error *err);
 
 /* After timed runs: the logits now on the device must be bitwise those of before, and those of one
- * more run, into poisoned memory, too. */
+ * more run, into poisoned memory, too; and no run has touched a guard. */
 lap_status lap_check_unchanged(lap_plan *plan, const lap_net *net, uint64_t batch,
                                const float *before, lap_check_report *report, lap_error *err);
 

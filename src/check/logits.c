@@ -103,6 +103,17 @@ static lap_status not_interrupted(const lap_plan *plan, lap_error *err) {
     return LAP_FAIL(err, LAP_E_INTERRUPTED, "interrupted in the check of the logits");
 }
 
+static lap_status check_guards(lap_plan *plan, lap_check_report *report, lap_error *err) {
+    lap_error detail = {0};
+    lap_status status = lap_plan_guards_check(plan, &detail);
+    if (status == LAP_E_VERIFY) {
+        snprintf(report->detail, sizeof report->detail, "%.760s", detail.message);
+        return fail(report, "memory guards", err);
+    }
+    if (status != LAP_OK && err) *err = detail;
+    return status;
+}
+
 static lap_status check_run(lap_plan *plan, const lap_net *net, const lap_expected *expected,
                             uint64_t batch, float *first, float *second, lap_check_report *report,
                             lap_error *err) {
@@ -110,16 +121,7 @@ static lap_status check_run(lap_plan *plan, const lap_net *net, const lap_expect
     LAP_TRY(not_interrupted(plan, err));
     LAP_TRY(run_poisoned(plan, first, err));
     LAP_TRY(compare_all(first, net, expected, batch, report, err));
-    lap_error detail = {0};
-    lap_status status = lap_plan_guards_check(plan, &detail);
-    if (status == LAP_E_VERIFY) {
-        snprintf(report->detail, sizeof report->detail, "%.760s", detail.message);
-        return fail(report, "memory guards", err);
-    }
-    if (status != LAP_OK) {
-        if (err) *err = detail;
-        return status;
-    }
+    LAP_TRY(check_guards(plan, report, err));
     LAP_TRY(not_interrupted(plan, err));
     LAP_TRY(run_poisoned(plan, second, err));
     if (memcmp(first, second, bytes) != 0) {
@@ -176,5 +178,5 @@ lap_status lap_check_unchanged(lap_plan *plan, const lap_net *net, uint64_t batc
         status = fail(report, "logits", err);
     }
     free(now);
-    return status;
+    return status == LAP_OK ? check_guards(plan, report, err) : status;
 }

@@ -321,6 +321,31 @@ static void test_unchanged(void **state) {
         }
 }
 
+/* Right results, but one of the runs wrote where it must not. */
+static void test_guards_after_timed_runs(void **state) {
+    rig *r = *state;
+    enum { VERIFIED = 2, TIMED = 8 };
+    r->options.no_reuse = true; /* no slack behind any output */
+    for (int op = 0; op < r->net->op_count; op++)
+        for (int late = 0; late <= TIMED; late += TIMED / 2) {
+            plant(r, op, BAD_BEHIND, (uint64_t)(VERIFIED + late));
+            lap_check_report report;
+            lap_error err;
+            lap_plan *plan;
+            float *logits;
+            assert_int_equal(logits_of(r, &plan, &logits, &report, &err), LAP_OK);
+            for (int run = 0; run < TIMED; run++)
+                assert_int_equal(lap_plan_run(plan, &err), LAP_OK);
+            assert_int_equal(lap_check_unchanged(plan, r->net, 3, logits, &report, &err),
+                             LAP_E_VERIFY);
+            assert_false(report.passed);
+            assert_string_equal(report.first_wrong, "memory guards");
+            assert_non_null(strstr(err.message, r->net->ops[op].name));
+            free(logits);
+            lap_plan_free(plan);
+        }
+}
+
 static int asks_left;
 
 static bool stop_later(void *context) {
@@ -385,6 +410,7 @@ int main(void) {
         RIG_TEST(test_infinite_activations),
         RIG_TEST(test_nan_weights),
         RIG_TEST(test_unchanged),
+        RIG_TEST(test_guards_after_timed_runs),
         RIG_TEST(test_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,9 @@ static void spoil(float *out, size_t count) {
     case BAD_ONCE:
         if (bad.launches == bad.good + 1) *value += 1;
         break;
+    case BAD_BEHIND:
+        if (bad.launches == bad.good + 1) out[count] = 1;
+        break;
     case BAD_SECOND:
         if (bad.launches == bad.good + 1) bad.first = out;
         if (bad.launches > bad.good && out != bad.first) *value += 1;

@@ -18,6 +18,7 @@ typedef enum bad_kind {
     BAD_RANDOM,  /* the last bit of one value differs from run to run */
     BAD_LATE,    /* wrong by one, but only after `good` launches */
     BAD_ONCE,    /* wrong by one in the launch after `good` launches only */
+    BAD_BEHIND,  /* one word right behind the output in the launch after `good` launches only */
     BAD_IDLE,    /* writes nothing after `good` launches */
     BAD_SECOND, /* wrong by one after `good` launches, but not where the next of them writes: in the
                    second of two plans */
@@ -25,7 +26,7 @@ typedef enum bad_kind {
 } bad_kind;
 
 /* Call after fake_reset. Spoils launches for op; good: launches that are right before
- * (BAD_LATE, BAD_ONCE, BAD_IDLE, BAD_SECOND). */
+ * (BAD_LATE, BAD_ONCE, BAD_BEHIND, BAD_IDLE, BAD_SECOND). */
 void bad_plant(const lap_op *op, bad_kind kind, uint64_t good);
 /* Launches of the planted layer so far. */
 uint64_t bad_launches(void);
