@@ -3,6 +3,7 @@
 #include "report/escape.h"
 #include "report/format.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,6 +91,14 @@ void canvas_ms(canvas *c, lap_optional seconds) {
     char text[400] = "-";
     if (seconds.has) lap_format_ms(text, sizeof text, seconds.value);
     numeral(c, text);
+}
+
+void canvas_ms_by(canvas *c, lap_optional seconds, double step) {
+    enum { NANOSECONDS = 6 };
+    int decimals = lap_ms_decimals(seconds.value);
+    double two_digits = step > 0 ? ceil(1 - log10(step * 1e3)) : 0;
+    if (two_digits > decimals) decimals = (int)fmin(two_digits, NANOSECONDS);
+    canvas_fixed(c, decimals, seconds.has ? lap_some(seconds.value * 1e3) : seconds);
 }
 
 void canvas_us(canvas *c, lap_optional seconds) {
@@ -186,7 +195,7 @@ bool canvas_seen(const canvas *c, const lap_detail *d) {
         const lap_record *a = other->record, *b = d->record;
         if (strcmp(a->device, b->device) == 0 && strcmp(a->selector, b->selector) == 0 &&
             strcmp(a->driver, b->driver) == 0 && strcmp(a->uuid, b->uuid) == 0 &&
-            strcmp(a->document->kernel, b->document->kernel) == 0)
+            strcmp(a->host, b->host) == 0 && strcmp(a->document->kernel, b->document->kernel) == 0)
             return true;
     }
     return false;
@@ -200,15 +209,19 @@ void canvas_case(lap_text *out, const lap_record *r, bool with_batch) {
 
 void canvas_label(const canvas *c, lap_text *out, const lap_record *r) {
     lap_text_addf(out, "%s %s", r->device, r->selector);
+    if (r->others) lap_text_addf(out, " +%llu", (unsigned long long)r->others);
+    bool host = false, file = false;
     canvas_walk at = {0};
     const lap_detail *other;
     while ((other = canvas_next(c, &at))) {
         const lap_record *o = other->record;
-        if (o->document == r->document || strcmp(o->device, r->device) != 0 ||
-            strcmp(o->selector, r->selector) != 0 || !canvas_same_case(o, r, false))
+        if (strcmp(o->device, r->device) != 0 || strcmp(o->selector, r->selector) != 0 ||
+            o->others != r->others || !canvas_same_case(o, r, false))
             continue;
-        const char *slash = strrchr(r->document->path, '/');
-        lap_text_addf(out, " (%s)", slash && slash[1] ? slash + 1 : r->document->path);
-        return;
+        host = host || strcmp(o->host, r->host) != 0;
+        file = file || o->document != r->document;
     }
+    const char *slash = strrchr(r->document->path, '/');
+    if (host && r->host[0]) lap_text_addf(out, " of %s", r->host);
+    if (file) lap_text_addf(out, " (%s)", slash && slash[1] ? slash + 1 : r->document->path);
 }

@@ -35,6 +35,8 @@ void canvas_cellf(canvas *c, const char *format, ...) __attribute__((format(prin
 /* Cells of numbers; absent shows as -. */
 void canvas_count(canvas *c, uint64_t value); /* 0 is absent */
 void canvas_ms(canvas *c, lap_optional seconds);
+/* With so many decimals, down to nanoseconds, that two digits of step can be told. */
+void canvas_ms_by(canvas *c, lap_optional seconds, double step);
 void canvas_us(canvas *c, lap_optional seconds);
 void canvas_rate(canvas *c, lap_optional value);
 void canvas_si(canvas *c, lap_optional value);
@@ -67,7 +69,8 @@ bool canvas_is_first(const canvas *c, const lap_detail *d, bool with_batch, canv
 bool canvas_seen(const canvas *c, const lap_detail *d);
 /* "resnet18 224x224 fp32", "..., batch 1" */
 void canvas_case(lap_text *out, const lap_record *r, bool with_batch);
-/* "NVIDIA H200 cuda:0", with the file where another file has the same. */
+/* "NVIDIA H200 cuda:0", "... cuda:0 +1" at the same time as one other; with host and file where
+ * those of another row of this name and case differ. */
 void canvas_label(const canvas *c, lap_text *out, const lap_record *r);
 
 enum { CANVAS_SERIES = 8, CANVAS_CHARTS = 12 }; /* in a chart; in a section, of one row each */

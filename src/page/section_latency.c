@@ -1,6 +1,7 @@
 /* Latency: percentiles of every row, and how the samples of a row are distributed. */
 #include "page/canvas.h"
 #include "page/shape.h"
+#include "report/format.h"
 
 #include <stdio.h>
 
@@ -30,7 +31,7 @@ static void add_percentiles(canvas *c) {
         const lap_optional times[] = {r->latency.mean_s, r->latency.std_s, d->min_s, d->p50_s,
                                       d->p90_s,          d->p95_s,         d->p99_s, d->max_s};
         for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-            canvas_ms(c, times[i]);
+            canvas_ms_by(c, times[i], r->latency.std_s.value);
         canvas_cell(c, r->clock);
         canvas_cell(c, r->trust);
         lap_text_free(&name);
@@ -77,15 +78,15 @@ static void add_bins(canvas *c, const lap_shape *s) {
     for (size_t i = 0; i < s->bins; i++) {
         sum += s->counts[i];
         canvas_row(c);
-        canvas_ms(c, lap_some(s->low + width * (double)i));
-        canvas_ms(c, lap_some(s->low + width * (double)(i + 1)));
+        canvas_ms_by(c, lap_some(s->low + width * (double)i), width);
+        canvas_ms_by(c, lap_some(s->low + width * (double)(i + 1)), width);
         canvas_cellf(c, "%zu", s->counts[i]);
         canvas_percent(c, lap_some((double)sum / (double)s->n));
     }
     if (s->beyond > 0) {
         canvas_row(c);
-        canvas_ms(c, lap_some(s->high));
-        canvas_ms(c, lap_some(s->most));
+        canvas_ms_by(c, lap_some(s->high), width);
+        canvas_ms_by(c, lap_some(s->most), width);
         canvas_cellf(c, "%zu", s->beyond);
         canvas_percent(c, lap_some(1));
     }
@@ -103,12 +104,13 @@ static void add_chart(canvas *c, const lap_detail *d) {
     canvas_label(c, &title, d->record);
     lap_text_add(&title, ": ");
     canvas_case(&title, d->record, true);
-    char caption[200] = "Bars: samples. Line: share of the samples up to here.";
+    char caption[200] = "Bars: samples. Line: share of the samples up to here.", slowest[40];
+    lap_format_ms(slowest, sizeof slowest, shape.most);
     if (shape.beyond > 0)
         snprintf(caption, sizeof caption,
                  "Bars: samples. Line: share of the samples up to here. %zu of %zu samples are "
-                 "beyond the right edge, the slowest at %.4g ms.",
-                 shape.beyond, shape.n, shape.most * 1e3);
+                 "beyond the right edge, the slowest at %s ms.",
+                 shape.beyond, shape.n, slowest);
     canvas_figure(c, "latency", lap_text_get(&title), caption, shape_value(c, d, &shape));
     add_bins(c, &shape);
     canvas_figure_end(c);

@@ -22,7 +22,7 @@ static int by_time(const void *a, const void *b) {
 
 static bool same_device(const lap_record *a, const lap_record *b) {
     return a->document == b->document && strcmp(a->selector, b->selector) == 0 &&
-           strcmp(a->device, b->device) == 0;
+           strcmp(a->device, b->device) == 0 && strcmp(a->host, b->host) == 0;
 }
 
 static bool is_first_of_device(const canvas *c, const lap_detail *d) {

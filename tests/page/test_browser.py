@@ -70,6 +70,13 @@ def spans_document():
                       "size": [8, 8, 8], "without_warmup": side(0.5), "with_warmup": side(0.1)}]}
 
 
+def layers_document():
+    """Counts of operations that need prefixes, not in order."""
+    layers = [{"name": f"layer{i}", "kind": "conv", "kernel": "k", "flops": flops, "device_s": 1e-5}
+              for i, flops in enumerate([47200, 1200000000, 0, 800, 9000000])]
+    return {"schema": "warmlap/1", "rows": [{"status": "ok", "batch": 1, "layers": layers}]}
+
+
 # Colours in the middle of a canvas: an empty one has none that is opaque.
 PIXELS = """
 Array.from(document.querySelectorAll("canvas")).map(function (c) {
@@ -115,6 +122,21 @@ def check_sorting(page, name):
     page.evaluate(click)
     check(page.evaluate(column % index) == sorted(before, reverse=True), f"{name}: not sorted downwards")
     check(before != sorted(before), f"{name}: was sorted already, so that sorting shows nothing")
+
+
+def check_prefixes(page, name):
+    """A million is less than a thousand millions, whatever their figures."""
+    page.open(name)
+    rows = ("(function (down) { var table = Array.from(document.querySelectorAll('#layers table.sortable'))[0];"
+            "var i = Array.from(table.tHead.rows[0].cells).findIndex(function (t) {"
+            "return t.textContent === 'FLOP'; });"
+            "for (var k = 0; k <= down; k++) table.tHead.rows[0].cells[i].querySelector('button').click();"
+            "return Array.from(table.tBodies[0].rows).map(function (r) { return r.cells[i].textContent; }); })(%d)")
+    up = page.evaluate(rows % 0)
+    page.open(name)
+    down = page.evaluate(rows % 1)
+    check(up == ["800", "47.2k", "9.00M", "1.20G", "-"], f"{name}: with prefixes upwards {up}")
+    check(down == ["1.20G", "9.00M", "47.2k", "800", "-"], f"{name}: with prefixes downwards {down}")
 
 
 def check_looks(page, name):
@@ -174,6 +196,7 @@ def main():
         "hostile.html": (make("hostile.html", "<img src=x onerror=canary=1>.json", "spans.json",
                               "--title", HOSTILE[0]), every),
         "tables.html": (make("tables.html", survey_path, "--no-charts"), []),
+        "layers.html": (make("layers.html", write("layers.json", layers_document())), ["layers"]),
         "nothing.html": (make("nothing.html", write("empty.json", {"schema": "warmlap/1", "rows": []})), []),
     }
     page = driver.Browser(path)
@@ -185,6 +208,7 @@ def main():
             else:
                 check_page(page, name, kinds if charts else [])
         check_sorting(page, "real.html")
+        check_prefixes(page, "layers.html")
         if charts:
             check_looks(page, "hostile.html")
     finally:

@@ -213,6 +213,49 @@ static void key_figures(void **state) {
     lap_text_free(&page);
 }
 
+/* The same device alone, beside another one, and on two hosts: no two rows read alike. */
+static void rows_are_told_apart(void **state) {
+    (void)state;
+    const paper_row beside[] = {{.mean = 0.001}, {.mean = 0.002, .others = 1}};
+    lap_text page = page_of(beside, 2, &with, true);
+    assert_non_null(strstr(page.data, "<td>NVIDIA H200 cuda:0</td><td class=\"n\">1</td>"));
+    assert_non_null(strstr(page.data, "<td>NVIDIA H200 cuda:0 +1</td><td class=\"n\">1</td>"));
+    assert_non_null(strstr(page.data, "+N: at the same time as N other devices."));
+    assert_non_null(strstr(page.data, "{\"label\":\"NVIDIA H200 cuda:0 +1\""));
+    lap_text_free(&page);
+    const paper_row hosts[] = {{.mean = 0.001, .host = "one"}, {.mean = 0.002, .host = "two"}};
+    page = page_of(hosts, 2, &with, true);
+    assert_non_null(strstr(page.data, "<td>NVIDIA H200 cuda:0 of one</td>"));
+    assert_non_null(strstr(page.data, "<td>NVIDIA H200 cuda:0 of two</td>"));
+    assert_non_null(strstr(page.data, "<dt>Devices and routes</dt><dd>2</dd>"));
+    assert_null(strstr(page.data, "+N:"));
+    lap_text_free(&page);
+    page = page_of(hosts, 1, &with, true); /* one of them needs no telling */
+    assert_non_null(strstr(page.data, "<td>NVIDIA H200 cuda:0</td>"));
+    lap_text_free(&page);
+}
+
+/* Edges of a histogram and percentiles in so many digits that they differ. */
+static void close_times_differ(void **state) {
+    (void)state;
+    lap_text page = {0};
+    lap_error err = {0};
+    lap_document *d = parse_whole(
+        "{\"schema\": \"warmlap/1\", \"rows\": [{\"status\": \"ok\", \"network\": \"resnet18\", "
+        "\"batch\": 1, \"latency\": {\"n\": 4, \"min_s\": 9.41e-5, \"p50_s\": 9.43e-5, "
+        "\"samples_s\": "
+        "[9.41e-5, 9.42e-5, 9.44e-5, 9.49e-5]}}]}",
+        LAP_OK, &err);
+    assert_int_equal(render(d, &with, true, &page, &err), LAP_OK);
+    /* 8 bins of 0.1 us; the deviation is 0.356 us */
+    assert_non_null(strstr(page.data, "<td class=\"n\">0.09410</td><td class=\"n\">0.09420</td>"));
+    assert_non_null(strstr(page.data, "<td class=\"n\">0.09480</td><td class=\"n\">0.09490</td>"));
+    assert_non_null(strstr(page.data, "<td class=\"n\">0.00036</td><td class=\"n\">0.09410</td>"
+                                      "<td class=\"n\">0.09430</td>"));
+    lap_text_free(&page);
+    lap_document_free(d);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(policy_names_the_scripts),
@@ -222,6 +265,8 @@ int main(void) {
         cmocka_unit_test(wrong_types_are_named),
         cmocka_unit_test(spans_documents),
         cmocka_unit_test(key_figures),
+        cmocka_unit_test(rows_are_told_apart),
+        cmocka_unit_test(close_times_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

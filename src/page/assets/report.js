@@ -6,10 +6,16 @@
 
   /* ---- tables ------------------------------------------------------------------------------- */
 
+  /* "232G", "0.25 \u00b1 0.01", "12000 @ 256": the number that the cell begins with. */
+  function valueOf(text) {
+    var prefix = "kMGTPE".indexOf((/^-?[\d.]+([kMGTPE])$/.exec(text) || [])[1]);
+    return parseFloat(text) * Math.pow(1000, prefix + 1);
+  }
+
   /* Numbers by value, what has none last, everything else as text. */
   function compareCells(a, b, numeric) {
     if (!numeric) return a.localeCompare(b);
-    var x = parseFloat(a), y = parseFloat(b);
+    var x = valueOf(a), y = valueOf(b);
     if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y);
     return x - y;
   }
