@@ -1,5 +1,6 @@
 /* What the commands share: exit statuses, complaints, versions. */
 #include "app/commands.h"
+#include "base/text.h"
 #include "device/device_ops.h"
 
 #include <iniparser.h>
@@ -28,13 +29,26 @@ int lap_app_exit_status(lap_status status) {
     }
 }
 
+/* Messages quote files and drivers: nothing of that may reach the terminal as a command. */
+static void print_clean(FILE *to, const char *text) {
+    char copy[sizeof((lap_error *)0)->message];
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *line = copy, *end; line; line = end) {
+        end = strchr(line, '\n');
+        if (end) *end++ = '\0';
+        lap_text_blank_controls(line);
+        fprintf(to, "%s%s", line, end ? "\n" : "");
+    }
+}
+
 int lap_app_complain(const lap_error *err) {
     char native[160] = "";
     if (err->call[0])
         snprintf(native, sizeof native, " [%s: %s (%ld)]", err->call,
                  err->native_name[0] ? err->native_name : "error", err->native);
-    fprintf(stderr, "warmlap: %s%s\n",
-            err->message[0] ? err->message : lap_status_name(err->status), native);
+    fputs("warmlap: ", stderr);
+    print_clean(stderr, err->message[0] ? err->message : lap_status_name(err->status));
+    fprintf(stderr, "%s\n", native);
     return lap_app_exit_status(err->status);
 }
 

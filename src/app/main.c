@@ -92,7 +92,8 @@ static void secure_streams(void) {
 
 int main(int argc, char **argv) {
     secure_streams();
-    setlocale(LC_CTYPE, ""); /* widths of characters in tables; numbers stay in the C locale */
+    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide how a worker has ended */
+    setlocale(LC_CTYPE, "");  /* widths of characters in tables; numbers stay in the C locale */
     if (argc < 2) {
         help(stderr);
         return LAP_EXIT_USAGE;

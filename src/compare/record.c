@@ -9,11 +9,11 @@
 
 /* Where the members of a span are: latency and spans name them differently. */
 typedef struct span_keys {
-    const char *mean, *std, *p50, *samples, *widening;
+    const char *mean, *std, *p50, *samples;
 } span_keys;
 
-static const span_keys latency_keys = {"mean_s", "std_s", "p50_s", "samples_s", "mean_ci_widening"};
-static const span_keys wall_keys = {"wall_mean_s", "wall_std_s", "wall_s", "wall_samples_s", NULL};
+static const span_keys latency_keys = {"mean_s", "std_s", "p50_s", "samples_s"};
+static const span_keys wall_keys = {"wall_mean_s", "wall_std_s", "wall_s", "wall_samples_s"};
 
 /* A repetition without a stamp is null in the list. */
 static lap_status from_samples(const lap_fields *f, const char *key, json_t *list, lap_span *out) {
@@ -37,16 +37,16 @@ static lap_status from_samples(const lap_fields *f, const char *key, json_t *lis
     return LAP_OK;
 }
 
+/* A summary's widening is that of the row's own clock; wall spans are as correlated as far as
+ * anybody knows. */
 static lap_status read_span(const lap_fields *f, json_t *object, const span_keys *keys, uint64_t n,
-                            lap_span *out) {
+                            lap_optional widening, lap_span *out) {
     json_t *list;
-    lap_optional widening = lap_none();
     out->n = n;
     LAP_TRY(lap_field_real(f, object, keys->mean, &out->mean_s));
     LAP_TRY(lap_field_real(f, object, keys->std, &out->std_s));
     LAP_TRY(lap_field_real(f, object, keys->p50, &out->p50_s));
     LAP_TRY(lap_field_array(f, object, keys->samples, &list));
-    if (keys->widening) LAP_TRY(lap_field_real(f, object, keys->widening, &widening));
     /* A factor below 1 would claim more than independent samples can tell. */
     double factor = widening.has && widening.value > 1 ? widening.value : 1;
     if (n >= 2 && out->std_s.has)
@@ -80,15 +80,16 @@ static lap_status read_times(const lap_fields *f, json_t *row, lap_record *r) {
     if (!latency) return LAP_OK;
     lap_fields in = within(f, "latency");
     uint64_t n;
-    lap_optional told;
+    lap_optional told, widening;
     LAP_TRY(lap_field_count(&in, latency, "n", &n));
     LAP_TRY(lap_field_text(&in, latency, "clock", &r->clock));
     LAP_TRY(lap_field_count(&in, latency, "passes_per_sample", &r->passes));
     LAP_TRY(lap_field_real(&in, latency, "mean_s", &told));
-    LAP_TRY(read_span(&in, latency, &latency_keys, n, &r->latency));
+    LAP_TRY(lap_field_real(&in, latency, "mean_ci_widening", &widening));
+    LAP_TRY(read_span(&in, latency, &latency_keys, n, widening, &r->latency));
     check_summary(r, told);
     in = within(f, "spans");
-    return spans ? read_span(&in, spans, &wall_keys, n, &r->wall) : LAP_OK;
+    return spans ? read_span(&in, spans, &wall_keys, n, widening, &r->wall) : LAP_OK;
 }
 
 static lap_status read_device(const lap_fields *f, json_t *row, lap_record *r) {

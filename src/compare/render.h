@@ -7,7 +7,7 @@
 #include "report/terminal.h"
 
 /* The terminal's table, at most style->width wide; style may be NULL (100 columns, plain ASCII).
- * At most 16 columns. */
+ * At most 20 columns: LAP_SHEET_COLUMNS. */
 lap_status lap_compare_table(const lap_comparison *c, const lap_selection *columns,
                              const lap_style *style, lap_text *out, lap_error *err);
 lap_status lap_compare_markdown(const lap_comparison *c, const lap_selection *columns,

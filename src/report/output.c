@@ -336,12 +336,12 @@ lap_status lap_output_update(lap_output_slot *slot, const char *path, const char
         remember(slot, where);
     } else {
         char kept[PATH_SIZE];
-        if (slot->trouble.status == LAP_OK) slot->trouble = detail;
         if (!keep(path, data, length, kept)) {
             /* What was written before is still there, and is tried again with the next row. */
             if (err) *err = detail;
             return status;
         }
+        if (slot->trouble.status == LAP_OK) slot->trouble = detail;
         remember(slot, kept);
     }
     if (slot->trouble.status == LAP_OK) return LAP_OK;

@@ -162,4 +162,14 @@ cmp -s h200-cuda.json kept.json || fail "an input was written over"
 "$warmlap" compare h200-cuda.json >&- 2> err && fail "closed standard output: exit 0"
 "$warmlap" compare h200-cuda.json > /dev/full 2> err && fail "full standard output: exit 0"
 
+# ---- what a parent leaves behind -------------------------------------------------------------------
+# One that ignores the end of its children: the program's own must not end unseen (SIGCHLD is 17).
+mkfifo slow.json
+env --ignore-signal=CHLD "$warmlap" compare slow.json > /dev/null 2>&1 & pid=$!
+exec 3> slow.json
+ignored=$(sed -n 's/^SigIgn:[[:space:]]*//p' /proc/$pid/status)
+exec 3>&-
+wait $pid
+[ $((0x$ignored >> 16 & 1)) = 0 ] || fail "SIGCHLD stays ignored: $ignored"
+
 [ $failures = 0 ] && echo "all passed" || { echo "$failures failed"; exit 1; }

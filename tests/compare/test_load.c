@@ -282,10 +282,12 @@ static void samples_win(void **state) {
         lap_text text = {0};
         lap_text_addf(&text,
                       "{\"schema\": \"warmlap/1\", \"rows\": [{\"status\": \"ok\", \"latency\": "
-                      "{\"n\": 4, \"mean_s\": 2, \"std_s\": 1, \"mean_ci_widening\": %s}}]}",
+                      "{\"n\": 4, \"mean_s\": 2, \"std_s\": 1, \"mean_ci_widening\": %s}, "
+                      "\"spans\": {\"wall_mean_s\": 2, \"wall_std_s\": 1}}]}",
                       cases[i].factor);
         assert_int_equal(parse(text.data, &d), LAP_OK);
         assert_true(d->rows[0].latency.relative_error.value == cases[i].want);
+        assert_true(d->rows[0].wall.relative_error.value == cases[i].want);
         lap_document_free(d);
         lap_text_free(&text);
     }

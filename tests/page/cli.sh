@@ -85,6 +85,12 @@ says err 'expected one'
 printf '{"schema":"warmlap/1","rows":[{"status":"ok","layers":[{"name":1}]}]}' > wrong.json
 expect 2 wrong.json -o x.html
 says err 'rows[0].layers[0].name'
+# What a message quotes cannot command the terminal.
+printf '{"schema":"warmlap/1","rows":[{"status":"ok","precision":"\\u001b[2J\\u009b2J","ceilings":{"flops_per_s":{"\\u001b[2J\\u009b2J":"x"}}}]}' > commands.json
+expect 2 commands.json -o x.html
+says err 'rows[0].ceilings.flops_per_s.'
+says err 'is a string'
+[ "$(tr -d '\n -~' < err | wc -c)" = 0 ] || fail "control characters of a file reach the terminal"
 head -c 2000 h200-survey.json > half.json
 expect 2 half.json -o x.html
 [ -e x.html ] && fail "x.html was written"

@@ -3,12 +3,14 @@
 
 #include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -246,6 +248,34 @@ static void a_document_that_grows(void **state) {
     assert_holds(path, "precious");
 }
 
+/* Nowhere to write for a while: once there is, the document is where it belongs, and that is no
+ * error. */
+static void trouble_that_passes(void **state) {
+    (void)state;
+    char path[1024];
+    snprintf(path, sizeof path, "%s", in_folder("grows.json"));
+    lap_output_slot slot = {0};
+    lap_error err = {0};
+    struct rlimit limit, none;
+    assert_int_equal(update(&slot, path, "one", &err), LAP_OK);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    lap_status status = update(&slot, path, "one two", &err);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, LAP_E_IO);
+    assert_null(strstr(err.message, "instead"));
+    assert_holds(path, "one");
+    lap_error_clear(&err);
+    assert_int_equal(update(&slot, path, "one two three", &err), LAP_OK);
+    assert_string_equal(err.message, "");
+    assert_holds(path, "one two three");
+    assert_int_equal(entries(), 1);
+}
+
 static void links_to_nothing_are_refused(void **state) {
     (void)state;
     char link[1024];
@@ -299,6 +329,7 @@ int main(void) {
         in_new_folder(unwritable_places),
         in_new_folder(what_was_measured_is_kept),
         in_new_folder(a_document_that_grows),
+        in_new_folder(trouble_that_passes),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(devices_are_written_in_place),
         in_new_folder(dash_is_standard_output),
