@@ -169,40 +169,75 @@ lap_status lap_latency_warm_up(lap_latency_run *run, lap_error *err) {
 /* ---- passes --------------------------------------------------------------------------------- */
 
 enum { TICKS_PER_SAMPLE = 100, TICKS_PER_QUIET_SAMPLE = 1000 };
+enum { CHECK_SAMPLES = 3, CHECKS_MOST = 4 };
+
+/* How many of the timer's steps a sample should have, and why; 0: a single pass will do. */
+static double steps_needed(double median_s, double spread_s, double resolution_s,
+                           const char **why) {
+    if (!(resolution_s > 0) || !(median_s > 0)) return 0;
+    bool brief = median_s < TICKS_PER_SAMPLE * resolution_s;
+    bool hidden = spread_s < resolution_s && median_s < TICKS_PER_QUIET_SAMPLE * resolution_s;
+    *why = brief ? "is shorter than 100 x" : "varies by less than";
+    return hidden ? TICKS_PER_QUIET_SAMPLE : brief ? TICKS_PER_SAMPLE : 0;
+}
+
+static size_t passes_of(double wanted) {
+    return wanted < LAP_PASSES_MOST ? (size_t)ceil(wanted - 1e-6) : LAP_PASSES_MOST;
+}
 
 size_t lap_passes_needed(double median_s, double spread_s, double resolution_s, char *reason,
                          size_t size) {
+    const char *why;
     if (size > 0) reason[0] = '\0';
-    if (!(resolution_s > 0) || !(median_s > 0)) return 1;
-    bool brief = median_s < TICKS_PER_SAMPLE * resolution_s;
-    bool hidden = spread_s < resolution_s && median_s < TICKS_PER_QUIET_SAMPLE * resolution_s;
-    if (!brief && !hidden) return 1;
-    double wanted = (hidden ? TICKS_PER_QUIET_SAMPLE : TICKS_PER_SAMPLE) * resolution_s / median_s;
-    size_t passes = wanted < LAP_PASSES_MOST ? (size_t)ceil(wanted - 1e-6) : LAP_PASSES_MOST;
-    const char *why = brief ? "is shorter than 100 x" : "varies by less than";
+    double steps = steps_needed(median_s, spread_s, resolution_s, &why);
+    if (!(steps > 0)) return 1;
     snprintf(reason, size, "a pass of %.3g us %s the timer's resolution of %.3g us", median_s * 1e6,
              why, resolution_s * 1e6);
-    return passes;
+    return passes_of(steps * resolution_s / median_s);
+}
+
+/* Device spans of a few samples; *good: all had one. */
+static lap_status pilot(lap_latency_run *run, size_t passes, double *spans, size_t n, bool *good,
+                        lap_error *err) {
+    *good = true;
+    for (size_t i = 0; i < n && *good; i++) {
+        lap_sample sample;
+        lap_span_fault fault;
+        LAP_TRY(check_stop(run, "calibration", i, err));
+        LAP_TRY(lap_latency_sample(run, passes, &sample, &fault, err));
+        *good = fault == LAP_SPAN_GOOD; /* else wall spans are likely to be used */
+        run->out->untimed_bad += !*good;
+        spans[i] = sample.device_s.value;
+    }
+    return LAP_OK;
+}
+
+/* Passes in a row share the gap before the first, so that many take less than as many times one. */
+static lap_status grow_passes(lap_latency_run *run, double wanted_s, lap_error *err) {
+    lap_latency *out = run->out;
+    double spans[CHECK_SAMPLES], work[CHECK_SAMPLES], spread;
+    for (int i = 0; i < CHECKS_MOST && out->passes < LAP_PASSES_MOST; i++) {
+        bool good;
+        LAP_TRY(pilot(run, out->passes, spans, CHECK_SAMPLES, &good, err));
+        double seen = middle(spans, CHECK_SAMPLES, work, &spread) * (double)out->passes;
+        if (!good || !(seen > 0) || seen >= wanted_s * (1 - 1e-6)) break;
+        out->passes = passes_of((double)out->passes * 1.05 * wanted_s / seen);
+    }
+    return LAP_OK;
 }
 
 lap_status lap_latency_calibrate(lap_latency_run *run, double resolution_s, lap_error *err) {
     double spans[LAP_PILOT_SAMPLES], work[LAP_PILOT_SAMPLES], spread;
     lap_latency *out = run->out;
+    const char *why;
+    bool good;
     out->passes = 1;
     if (!(resolution_s > 0)) return LAP_OK;
-    for (int i = 0; i < LAP_PILOT_SAMPLES; i++) {
-        lap_sample sample;
-        lap_span_fault fault;
-        LAP_TRY(check_stop(run, "calibration", (size_t)i, err));
-        LAP_TRY(lap_latency_sample(run, 1, &sample, &fault, err));
-        if (fault != LAP_SPAN_GOOD) { /* then wall spans are likely to be used */
-            out->untimed_bad++;
-            return LAP_OK;
-        }
-        spans[i] = sample.device_s.value;
-    }
+    LAP_TRY(pilot(run, 1, spans, LAP_PILOT_SAMPLES, &good, err));
+    if (!good) return LAP_OK;
     double median = middle(spans, LAP_PILOT_SAMPLES, work, &spread);
     out->passes = lap_passes_needed(median, spread, resolution_s, out->passes_reason,
                                     sizeof out->passes_reason);
-    return LAP_OK;
+    double steps = steps_needed(median, spread, resolution_s, &why);
+    return out->passes > 1 ? grow_passes(run, steps * resolution_s, err) : LAP_OK;
 }
