@@ -100,8 +100,10 @@ static void read_member(const json_t *rows, json_t *row, const json_t *concurren
     read_rounds(concurrent, &m->rounds);
     m->mean_s = real(latency, "mean_s");
     m->mean_error = real(latency, "relative_noise");
+    m->mean_n = (size_t)number(latency, "n");
     m->alone_mean_s = real(alone_latency, "mean_s");
     m->alone_mean_error = real(alone_latency, "relative_noise");
+    m->alone_mean_n = (size_t)number(alone_latency, "n");
 }
 
 /* ---- sets ----------------------------------------------------------------------------------- */

@@ -39,6 +39,18 @@ static void note_warm_up(lap_row *row) {
                      first);
 }
 
+/* The samples are looked at now and then: they may reach the target just before they are enough. */
+static void note_noise(lap_row *row) {
+    const lap_latency *l = &row->latency;
+    if (!(l->noise_target > 0) || !l->has) return;
+    if (!l->noise.has)
+        lap_row_note(row, "noise target missed: no standard error (n = %zu), wanted %.3g %%",
+                     l->stats.n, l->noise_target * 100);
+    else if (l->noise.value > l->noise_target)
+        lap_row_note(row, "noise target missed: standard error %.3g %% of the mean, wanted %.3g %%",
+                     l->noise.value * 100, l->noise_target * 100);
+}
+
 static void note_end(lap_row *row) {
     const lap_latency *l = &row->latency;
     if (row->copies.has && row->copies.reason[0])
@@ -47,9 +59,7 @@ static void note_end(lap_row *row) {
         lap_row_note(row, "interrupted after %zu of %zu repetitions", l->n, l->planned);
     else if (l->time_limit)
         lap_row_note(row, "max_seconds ended it after %zu of %zu repetitions", l->n, l->planned);
-    if (l->noise_target > 0 && l->has && strcmp(l->ended, "noise_target") != 0)
-        lap_row_note(row, "noise target missed: standard error %.3g %% of the mean, wanted %.3g %%",
-                     l->noise.value * 100, l->noise_target * 100);
+    note_noise(row);
     if (l->passes > 1 && l->passes_reason[0])
         lap_row_note(row, "%zu passes make one sample: %s", l->passes, l->passes_reason);
 }

@@ -36,9 +36,10 @@ static lap_margin ratio_of(const double *a, const double *b, size_t n) {
     return mean_of(ratios, n);
 }
 
-static lap_margin rate_of(uint64_t batch, lap_optional mean_s, lap_optional error) {
+static lap_margin rate_of(uint64_t batch, lap_optional mean_s, lap_optional error, size_t n) {
     lap_margin out = {lap_ratio(lap_some((double)batch), mean_s), lap_none()};
-    if (out.value.has && error.has) out.half = lap_some(Z_95 * error.value * out.value.value);
+    double t = n >= 2 ? lap_student_95(n - 1) : Z_95;
+    if (out.value.has && error.has) out.half = lap_some(t * error.value * out.value.value);
     return out;
 }
 
@@ -59,8 +60,8 @@ static void derive_member(lap_set_member *m, uint64_t batch) {
     m->rate = mean_of(r->together, r->n);
     m->alone_rate = mean_of(r->alone, r->n);
     m->scaling = ratio_of(r->together, r->alone, r->n);
-    m->fps = rate_of(batch, m->mean_s, m->mean_error);
-    m->alone_fps = rate_of(batch, m->alone_mean_s, m->alone_mean_error);
+    m->fps = rate_of(batch, m->mean_s, m->mean_error, m->mean_n);
+    m->alone_fps = rate_of(batch, m->alone_mean_s, m->alone_mean_error, m->alone_mean_n);
     m->slowdown = quotient(m->alone_fps, m->fps);
     if (m->ok) return;
     /* A row that failed has no place in a sum, whatever it measured before. */
@@ -189,10 +190,12 @@ static void fill_member(const lap_row *rows, size_t index, lap_set_member *m) {
     if (row->latency.has) {
         m->mean_s = row->latency.stats.mean;
         m->mean_error = lap_relative_error(&row->latency.stats);
+        m->mean_n = row->latency.stats.n;
     }
     if (alone->latency.has) {
         m->alone_mean_s = alone->latency.stats.mean;
         m->alone_mean_error = lap_relative_error(&alone->latency.stats);
+        m->alone_mean_n = alone->latency.stats.n;
     }
 }
 

@@ -23,7 +23,9 @@ typedef struct lap_set_member {
     lap_rounds rounds;   /* n = 0: none */
     lap_optional mean_s; /* latency at once, its relative standard error; then alone */
     lap_optional mean_error;
+    size_t mean_n; /* samples; 0: unknown, taken as many */
     lap_optional alone_mean_s, alone_mean_error;
+    size_t alone_mean_n;
     /* Derived. */
     lap_margin rate, alone_rate, scaling; /* images per second of the rounds; at once / alone */
     lap_margin fps, alone_fps;            /* batch / mean latency */

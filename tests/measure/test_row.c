@@ -75,6 +75,33 @@ static void batch_and_passes_count(void **state) {
     lap_row_free(&row);
 }
 
+/* A target is missed when the error is above it, whatever ended the samples; one sample has no
+ * error that could be told. */
+static void noise_target_notes(void **state) {
+    (void)state;
+    static const struct {
+        const char *ended, *note;
+        double noise; /* below 0: none */
+    } cases[] = {
+        {"noise_target", NULL, 0.004},
+        {"max_samples", NULL, 0.005},
+        {"max_samples", "noise target missed: standard error 0.6 % of the mean, wanted 0.5 %",
+         0.006},
+        {"max_seconds", "noise target missed: no standard error (n = 1), wanted 0.5 %", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lap_row row;
+        fill(&row, cases[i].noise < 0 ? 1 : 100);
+        row.latency.noise_target = 0.005;
+        row.latency.noise = cases[i].noise < 0 ? lap_none() : lap_some(cases[i].noise);
+        snprintf(row.latency.ended, sizeof row.latency.ended, "%s", cases[i].ended);
+        lap_row_finish(&row);
+        assert_int_equal(noted(&row, "noise target missed"), cases[i].note != NULL);
+        if (cases[i].note && !noted(&row, cases[i].note)) fail_msg("%s", cases[i].note);
+        lap_row_free(&row);
+    }
+}
+
 static void zero_time_has_no_rate(void **state) {
     (void)state;
     lap_row row;
@@ -275,6 +302,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_derived),
         cmocka_unit_test(batch_and_passes_count),
+        cmocka_unit_test(noise_target_notes),
         cmocka_unit_test(zero_time_has_no_rate),
         cmocka_unit_test(few_samples_are_noted),
         cmocka_unit_test(impossible_rates_are_noted),

@@ -70,6 +70,13 @@ static void latencies(void **state) {
     close_to(members[0].slowdown.half, 1.25 * 1.959963984540054 * hypot(0.01, 0.02));
     close_to(set.skew_s, 0.25);
     assert_int_equal(set.slowest, 1);
+    /* Few samples know their own spread badly: Student's t for 2 and 4 degrees of freedom. */
+    members[0].mean_n = 3;
+    members[0].alone_mean_n = 5;
+    lap_set_derive(&set);
+    assert_true(fabs(members[0].fps.half.value / (4.30265273 * 200 * 0.01) - 1) < 1e-7);
+    assert_true(fabs(members[0].alone_fps.half.value / (2.77644511 * 250 * 0.02) - 1) < 1e-7);
+    close_to(members[1].fps.half, 1.959963984540054 * 50 * 0.01);
     members[1].alone_mean_s = lap_none(); /* a sum of one is no sum of two */
     lap_set_derive(&set);
     assert_false(set.alone_fps.value.has || set.fps_scaling.value.has);
