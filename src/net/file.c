@@ -1,9 +1,11 @@
 /* Bounded file access. Uses read, not mmap: a file that shrinks while it is read is then an error
  * instead of a SIGBUS. */
 #include "net/file.h"
+#include "base/whole.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,30 +64,50 @@ lap_status lap_file_read(int fd, const char *path, uint64_t offset, void *out, s
     return LAP_OK;
 }
 
-lap_status lap_file_create(const char *path, bool force, FILE **out, lap_error *err) {
-    *out = NULL;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), 0666);
-    if (fd < 0 && errno == EEXIST)
-        return LAP_FAIL(err, LAP_E_IO, "%s: exists already: use --force to overwrite it", path);
-    if (fd < 0) return errno_fail(err, path);
-    *out = fdopen(fd, "wb");
-    if (*out) return LAP_OK;
+static lap_status exists(lap_error *err, const char *path) {
+    return LAP_FAIL(err, LAP_E_IO, "%s: exists already: use --force to overwrite it", path);
+}
+
+lap_status lap_file_create(const char *path, bool force, lap_new_file *out, lap_error *err) {
+    *out = (lap_new_file){.path = path, .force = force};
+    struct stat old;
+    bool there = stat(path, &old) == 0;
+    if (there && !force) return exists(err, path);
+    bool whole = !there || S_ISREG(old.st_mode);
+    /* Through a symbolic link the file it names is replaced, not the link. */
+    out->target = there && whole ? realpath(path, NULL) : strdup(path);
+    if (!out->target) return errno_fail(err, path);
+    int fd = whole ? lap_whole_open(out->target, out->temporary, sizeof out->temporary)
+                   : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (!whole) out->temporary[0] = '\0';
+    if (fd >= 0) out->stream = fdopen(fd, "wb");
+    if (out->stream) return LAP_OK;
     lap_status status = errno_fail(err, path);
-    close(fd);
+    if (fd >= 0) close(fd);
+    if (fd >= 0 && out->temporary[0]) unlink(out->temporary);
+    free(out->target);
     return status;
 }
 
-lap_status lap_file_write(FILE *file, const char *path, const void *data, size_t n,
-                          lap_error *err) {
-    if (fwrite(data, 1, n, file) == n) return LAP_OK;
-    return errno_fail(err, path);
+lap_status lap_file_write(lap_new_file *file, const void *data, size_t n, lap_error *err) {
+    if (fwrite(data, 1, n, file->stream) == n) return LAP_OK;
+    return errno_fail(err, file->path);
 }
 
-lap_status lap_file_finish(const char *path, FILE *file, lap_status status, lap_error *err) {
-    if (fclose(file) != 0 && status == LAP_OK) status = errno_fail(err, path);
-    if (status == LAP_OK) return LAP_OK;
-    struct stat st;
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) unlink(path);
+lap_status lap_file_finish(lap_new_file *file, lap_status status, lap_error *err) {
+    bool whole = file->temporary[0] != '\0';
+    if (status == LAP_OK && fflush(file->stream) != 0) status = errno_fail(err, file->path);
+    if (status == LAP_OK && whole && fsync(fileno(file->stream)) != 0 && errno != EINVAL)
+        status = errno_fail(err, file->path);
+    if (fclose(file->stream) != 0 && status == LAP_OK) status = errno_fail(err, file->path);
+    if (status == LAP_OK && whole) {
+        int code = lap_whole_publish(file->temporary, file->target, file->force);
+        errno = code;
+        if (code) status = code == EEXIST ? exists(err, file->path) : errno_fail(err, file->path);
+    }
+    if (status != LAP_OK && whole) unlink(file->temporary);
+    free(file->target);
+    *file = (lap_new_file){0};
     return status;
 }
 

@@ -16,15 +16,23 @@ lap_status lap_file_open(const char *path, int *fd, uint64_t *size, lap_error *e
 lap_status lap_file_read(int fd, const char *path, uint64_t offset, void *out, size_t n,
                          lap_error *err);
 
-/* Create path for writing; an existing one is LAP_E_IO unless force. */
-lap_status lap_file_create(const char *path, bool force, FILE **out, lap_error *err);
+/* A file that is being written: it takes the place of what is at path when it is finished. */
+typedef struct lap_new_file {
+    FILE *stream;
+    const char *path;              /* for messages; borrowed */
+    char *target, temporary[4096]; /* the place; "" for what is no regular file: written at once */
+    bool force;
+} lap_new_file;
 
-/* Close a file made by lap_file_create. status is how writing went so far; when that or the closing
- * failed, the incomplete file is removed. Returns the first failure. */
-lap_status lap_file_finish(const char *path, FILE *file, lap_status status, lap_error *err);
+/* Begin a file; an existing one is LAP_E_IO unless force. lap_file_finish is needed on LAP_OK. */
+lap_status lap_file_create(const char *path, bool force, lap_new_file *out, lap_error *err);
+
+/* Close it and put it in place. status is how writing went so far; when that or anything here
+ * failed, what was at path is still there. Returns the first failure. */
+lap_status lap_file_finish(lap_new_file *file, lap_status status, lap_error *err);
 
 /* fwrite with the errors named. */
-lap_status lap_file_write(FILE *file, const char *path, const void *data, size_t n, lap_error *err);
+lap_status lap_file_write(lap_new_file *file, const void *data, size_t n, lap_error *err);
 
 /* Little-endian scalars on any host. */
 uint16_t lap_load_u16(const unsigned char *p);

@@ -181,7 +181,7 @@ lap_status lap_npy_read_header(int fd, const char *path, uint64_t size, lap_npy 
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static lap_status write_header(FILE *file, const char *path, const uint64_t *shape, int rank,
+static lap_status write_header(lap_new_file *file, const uint64_t *shape, int rank,
                                lap_error *err) {
     char text[320];
     size_t n =
@@ -201,8 +201,8 @@ static lap_status write_header(FILE *file, const char *path, const uint64_t *sha
     head[6] = 1;
     head[8] = (unsigned char)(n & 0xFF);
     head[9] = (unsigned char)(n >> 8);
-    LAP_TRY(lap_file_write(file, path, head, sizeof head, err));
-    return lap_file_write(file, path, text, n, err);
+    LAP_TRY(lap_file_write(file, head, sizeof head, err));
+    return lap_file_write(file, text, n, err);
 }
 
 lap_status lap_npy_write(const char *path, const float *data, const uint64_t *shape, int rank,
@@ -213,13 +213,13 @@ lap_status lap_npy_write(const char *path, const float *data, const uint64_t *sh
     uint64_t count = 1;
     for (int i = 0; i < rank; i++)
         count *= shape[i];
-    FILE *file;
+    lap_new_file file;
     LAP_TRY(lap_file_create(path, force, &file, err));
-    lap_status status = write_header(file, path, shape, rank, err);
+    lap_status status = write_header(&file, shape, rank, err);
     for (uint64_t i = 0; i < count && status == LAP_OK; i++) {
         unsigned char bytes[4];
         lap_store_f32(bytes, data[i]);
-        status = lap_file_write(file, path, bytes, sizeof bytes, err);
+        status = lap_file_write(&file, bytes, sizeof bytes, err);
     }
-    return lap_file_finish(path, file, status, err);
+    return lap_file_finish(&file, status, err);
 }

@@ -21,8 +21,7 @@ static void header_entry(lap_text *text, const lap_state_tensor *t, uint64_t *at
     *at = end;
 }
 
-static lap_status write_header(FILE *file, const char *path, const lap_state *state,
-                               lap_error *err) {
+static lap_status write_header(lap_new_file *file, const lap_state *state, lap_error *err) {
     lap_text text = {0};
     uint64_t at = 0;
     lap_text_add(&text, "{");
@@ -36,37 +35,36 @@ static lap_status write_header(FILE *file, const char *path, const lap_state *st
     unsigned char length[8];
     lap_store_u64(length, text.length);
     lap_status status = text.failed
-                            ? LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory for the header", path)
-                            : lap_file_write(file, path, length, sizeof length, err);
-    if (status == LAP_OK) status = lap_file_write(file, path, text.data, text.length, err);
+                            ? LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory for the header", file->path)
+                            : lap_file_write(file, length, sizeof length, err);
+    if (status == LAP_OK) status = lap_file_write(file, text.data, text.length, err);
     lap_text_free(&text);
     return status;
 }
 
-static lap_status write_floats(FILE *file, const char *path, const float *data, uint64_t count,
+static lap_status write_floats(lap_new_file *file, const float *data, uint64_t count,
                                lap_error *err) {
     unsigned char chunk[CHUNK_FLOATS * 4];
     for (uint64_t done = 0; done < count;) {
         uint64_t n = count - done < CHUNK_FLOATS ? count - done : CHUNK_FLOATS;
         for (uint64_t i = 0; i < n; i++)
             lap_store_f32(chunk + 4 * i, data[done + i]);
-        LAP_TRY(lap_file_write(file, path, chunk, (size_t)n * 4, err));
+        LAP_TRY(lap_file_write(file, chunk, (size_t)n * 4, err));
         done += n;
     }
     return LAP_OK;
 }
 
-static lap_status write_values(FILE *file, const char *path, const lap_state *state,
-                               lap_state_fetch fetch, void *context, float *values,
-                               lap_error *err) {
+static lap_status write_values(lap_new_file *file, const lap_state *state, lap_state_fetch fetch,
+                               void *context, float *values, lap_error *err) {
     static const unsigned char zero[8];
     for (int i = 0; i < state->count; i++)
         if (state->tensors[i].role == LAP_STATE_BN_COUNTER)
-            LAP_TRY(lap_file_write(file, path, zero, sizeof zero, err));
+            LAP_TRY(lap_file_write(file, zero, sizeof zero, err));
     for (int i = 0; i < state->count; i++) {
         if (state->tensors[i].role == LAP_STATE_BN_COUNTER) continue;
         LAP_TRY(fetch(context, i, values, err));
-        LAP_TRY(write_floats(file, path, values, state->tensors[i].count, err));
+        LAP_TRY(write_floats(file, values, state->tensors[i].count, err));
     }
     return LAP_OK;
 }
@@ -78,12 +76,12 @@ lap_status lap_safetensors_write(const char *path, const lap_state *state, lap_s
         if (state->tensors[i].count > most) most = state->tensors[i].count;
     float *values = malloc((size_t)most * sizeof *values);
     if (!values) return LAP_FAIL(err, LAP_E_NOMEM, "%s: no memory for a tensor", path);
-    FILE *file;
+    lap_new_file file;
     lap_status status = lap_file_create(path, force, &file, err);
     if (status == LAP_OK) {
-        status = write_header(file, path, state, err);
-        if (status == LAP_OK) status = write_values(file, path, state, fetch, context, values, err);
-        status = lap_file_finish(path, file, status, err);
+        status = write_header(&file, state, err);
+        if (status == LAP_OK) status = write_values(&file, state, fetch, context, values, err);
+        status = lap_file_finish(&file, status, err);
     }
     free(values);
     return status;

@@ -1,5 +1,6 @@
 /* Writing documents whole or not at all (see output.h). */
 #include "report/output.h"
+#include "base/whole.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,16 +27,6 @@ static kind kind_of(const char *path, mode_t *mode) {
     *mode = info.st_mode;
     if (S_ISREG(info.st_mode)) return REGULAR;
     return S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode) ? STREAM : OTHER;
-}
-
-/* The folder part of path, "." if it has none. */
-static bool folder_of(const char *path, char *out, size_t size) {
-    const char *slash = strrchr(path, '/');
-    size_t n = slash ? (slash == path ? 1 : (size_t)(slash - path)) : 1;
-    if (n >= size) return false;
-    memcpy(out, slash ? path : ".", n);
-    out[n] = '\0';
-    return true;
 }
 
 static lap_status refuse(const char *path, lap_error *err) {
@@ -69,7 +60,8 @@ static lap_status check_place(const char *path, bool force, lap_error *err) {
             path);
     if (k == REGULAR && !force) return refuse(path, err);
     char folder[PATH_SIZE];
-    if (!folder_of(path, folder, sizeof folder)) return io_error(err, "output", path, ENAMETOOLONG);
+    if (!lap_whole_folder(path, folder, sizeof folder))
+        return io_error(err, "output", path, ENAMETOOLONG);
     struct stat info;
     if (stat(folder, &info) != 0) return io_error(err, "the output's folder", folder, errno);
     if (!S_ISDIR(info.st_mode)) return io_error(err, "the output's folder", folder, ENOTDIR);
@@ -106,48 +98,10 @@ static lap_status write_stdout(const char *data, size_t length, lap_error *err) 
     return io_error(err, "cannot write", "standard output", errno ? errno : EIO);
 }
 
-/* A new file beside path, its name in temporary. -1 with errno. */
-static int open_temporary(const char *path, char *temporary, size_t size) {
-    for (unsigned attempt = 0; attempt < 100; attempt++) {
-        int n = snprintf(temporary, size, "%s.%ld-%u.tmp", path, (long)getpid(), attempt);
-        if (n < 0 || (size_t)n >= size) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST) return fd;
-    }
-    return -1;
-}
-
-/* Put the finished file in place. 0 or an errno; EEXIST when it must not be replaced. */
-static int publish(const char *temporary, const char *path, bool force) {
-    if (force) return rename(temporary, path) == 0 ? 0 : errno;
-    if (link(temporary, path) == 0) {
-        unlink(temporary);
-        return 0;
-    }
-    if (errno == EEXIST) return EEXIST;
-    /* File systems without hard links: the check and the rename are two steps there. */
-    if (access(path, F_OK) == 0) return EEXIST;
-    return rename(temporary, path) == 0 ? 0 : errno;
-}
-
-/* The name is on disk only when its folder is; not every file system can, and then it is no loss.
- */
-static void sync_folder(const char *path) {
-    char folder[PATH_SIZE];
-    if (!folder_of(path, folder, sizeof folder)) return;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    fsync(fd);
-    close(fd);
-}
-
 /* Some folders look writable and are not (/proc, a full disk): the only proof is to do it. */
 static lap_status try_file(const char *path, lap_error *err) {
     char temporary[PATH_SIZE];
-    int fd = open_temporary(path, temporary, sizeof temporary);
+    int fd = lap_whole_open(path, temporary, sizeof temporary);
     if (fd < 0) return io_error(err, "cannot create a file beside", path, errno);
     close(fd);
     unlink(temporary);
@@ -169,16 +123,13 @@ lap_status lap_output_check(const char *path, bool force, lap_error *err) {
 static lap_status write_file(const char *path, const char *data, size_t length, bool force,
                              lap_error *err) {
     char temporary[PATH_SIZE];
-    int fd = open_temporary(path, temporary, sizeof temporary);
+    int fd = lap_whole_open(path, temporary, sizeof temporary);
     if (fd < 0) return io_error(err, "cannot create a file beside", path, errno);
     int code = write_all(fd, data, length);
     if (code == 0 && fsync(fd) != 0 && errno != EINVAL) code = errno;
     if (close(fd) != 0 && code == 0) code = errno;
-    if (code == 0) code = publish(temporary, path, force);
-    if (code == 0) {
-        sync_folder(path);
-        return LAP_OK;
-    }
+    if (code == 0) code = lap_whole_publish(temporary, path, force);
+    if (code == 0) return LAP_OK;
     unlink(temporary);
     return code == EEXIST ? refuse(path, err) : io_error(err, "cannot write", path, code);
 }
@@ -203,7 +154,7 @@ lap_status lap_output_write(const char *path, const char *data, size_t length, b
 static char *place_of(const char *path) {
     char folder[PATH_SIZE];
     const char *slash = strrchr(path, '/');
-    if (!folder_of(path, folder, sizeof folder)) return NULL;
+    if (!lap_whole_folder(path, folder, sizeof folder)) return NULL;
     char *real = realpath(folder, NULL);
     if (!real) return NULL;
     const char *name = slash ? slash + 1 : path;
@@ -264,7 +215,7 @@ static bool keep(const char *path, const char *data, size_t length, char kept[PA
     mode_t mode;
     char beside[PATH_SIZE];
     const char *temporary = getenv("TMPDIR");
-    if (kind_of(path, &mode) != STREAM && folder_of(path, beside, sizeof beside) &&
+    if (kind_of(path, &mode) != STREAM && lap_whole_folder(path, beside, sizeof beside) &&
         keep_in(beside, path, data, length, kept, PATH_SIZE))
         return true;
     if (temporary && *temporary && keep_in(temporary, path, data, length, kept, PATH_SIZE))

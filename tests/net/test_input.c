@@ -4,11 +4,14 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -163,6 +166,55 @@ static void values_must_be_finite(void **state) {
     lap_input_free(input);
 }
 
+static size_t size_of(const char *name) {
+    struct stat info;
+    return stat(name, &info) == 0 ? (size_t)info.st_size : 0;
+}
+
+/* A file that cannot be written to its end leaves the one before it as it was, also through a link,
+ * and nothing beside it. */
+static void kept_when_writing_fails(void **state) {
+    (void)state;
+    static const char link_path[] = LAP_TEST_TMP "/input-link.npy";
+    static float many[4096];
+    const float few[] = {1, 2};
+    const uint64_t small[] = {2}, large[] = {4096};
+    struct rlimit limit, little;
+    char temporary[512];
+    unlink(path);
+    unlink(link_path);
+    assert_int_equal(symlink(path, link_path), 0);
+    assert_int_equal(lap_npy_write(path, few, small, 1, false, NULL), LAP_OK);
+    assert_int_equal(chmod(path, 0600), 0);
+    size_t before = size_of(path);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    little = limit;
+    little.rlim_cur = 1000;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    lap_error err = {0};
+    lap_status status = lap_npy_write(link_path, many, large, 1, true, &err);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, LAP_E_IO);
+    assert_non_null(strstr(err.message, link_path));
+    assert_int_equal(size_of(path), before);
+    snprintf(temporary, sizeof temporary, "%s.%ld-0.tmp", path, (long)getpid());
+    assert_int_not_equal(access(temporary, F_OK), 0);
+    /* Then it works, in the same place and with the same permissions. */
+    assert_int_equal(lap_npy_write(link_path, many, large, 1, true, &err), LAP_OK);
+    struct stat info;
+    assert_int_equal(lstat(link_path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_size, 128 + sizeof many);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(lap_npy_write("/dev/null", few, small, 1, true, &err), LAP_OK);
+    assert_int_equal(lap_npy_write("/dev/full", few, small, 1, true, &err), LAP_E_IO);
+    unlink(link_path);
+    unlink(path);
+}
+
 static void writer(void **state) {
     (void)state;
     const float data[] = {1.5f, -0.0f, 3e38f, 1e-40f, 5.0f, 6.0f};
@@ -196,11 +248,9 @@ static void writer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(synthetic_images),
-        cmocka_unit_test(good_npy),
-        cmocka_unit_test(bad_npy),
-        cmocka_unit_test(writer),
-        cmocka_unit_test(values_must_be_finite),
+        cmocka_unit_test(synthetic_images), cmocka_unit_test(good_npy),
+        cmocka_unit_test(bad_npy),          cmocka_unit_test(kept_when_writing_fails),
+        cmocka_unit_test(writer),           cmocka_unit_test(values_must_be_finite),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

@@ -84,8 +84,12 @@ static void refuses_to_overwrite(void **state) {
     assert_non_null(strstr(err.message, in_folder("a")));
     assert_holds(in_folder("a"), "one");
     assert_int_equal(lap_output_check(in_folder("a"), true, NULL), LAP_OK);
+    assert_int_equal(chmod(in_folder("a"), 0600), 0);
     assert_int_equal(write_text(in_folder("a"), "two", true, NULL), LAP_OK);
     assert_holds(in_folder("a"), "two");
+    struct stat info;
+    assert_int_equal(stat(in_folder("a"), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600); /* it is no less private than before */
     assert_int_equal(entries(), 1);
 }
 
