@@ -49,7 +49,7 @@ const lap_key lap_keys[] = {
      "name=TEXT, uuid=HEX, pci=ADDRESS, type=gpu|cpu|accelerator, or several of these separated by "
      "commas. `warmlap devices` lists what there is."},
     {"run", "modes", LAP_KEY_CHOICES, FIELD(run.modes), "latency, throughput",
-     "What is measured, in this order.", .choices = modes},
+     "What is measured; of a row, its latency before its throughput.", .choices = modes},
     {"run", "seed", LAP_KEY_COUNT, FIELD(run.seed), "1",
      "Seed of the order in which rows are timed, and of what tuning tries where it does not try "
      "all. Weights and input have seeds of their own.",
@@ -105,7 +105,8 @@ const lap_key lap_keys[] = {
      "launch), for kernels that can. Layers are timed and verified without."},
     {"run", "tune_store", LAP_KEY_PATH, FIELD(run.tune_store), "",
      "File that `warmlap tune` writes and kernels = tuned reads; empty: warmlap/tune.txt in "
-     "XDG_DATA_HOME, or in ~/.local/share."},
+     "XDG_DATA_HOME, or in ~/.local/share.",
+     .stored = true},
     {"run", "cache", LAP_KEY_BOOL, FIELD(run.cache), "yes",
      "Keep built kernels in warmlap in XDG_CACHE_HOME, or in ~/.cache, so that the next start need "
      "not compile them. Each row says how many were compiled and how many came from there."},

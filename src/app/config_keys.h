@@ -31,6 +31,7 @@ typedef struct lap_key {
     const char *suffix;           /* SOURCE */
     bool distinct;                /* COUNTS: the same number twice is an error */
     bool automatic;               /* AMOUNT: "auto" is allowed */
+    bool stored;                  /* PATH: a file to keep, "-" is no stream */
 } lap_key;
 
 typedef struct lap_section {

@@ -30,7 +30,8 @@ void lap_key_expected(const lap_key *key, lap_text *text) {
                       key->suffix);
         break;
     case LAP_KEY_PATH:
-        lap_text_add(text, "a file name, - for standard output, or nothing");
+        lap_text_add(text, key->stored ? "a file name, or nothing"
+                                       : "a file name, - for standard output, or nothing");
         break;
     case LAP_KEY_ROWS:
         lap_text_add(text, "names of kernels, separated by commas, or nothing");
