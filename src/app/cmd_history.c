@@ -310,7 +310,10 @@ static lap_status render(reading *r, lap_error *err) {
     if (r->o->what == EXPORT) return LAP_OK;
     if (r->o->format == CSV) return lap_grid_csv(r->grid, &r->text, err);
     if (r->o->format == JSON) return lap_grid_json(r->grid, &r->text, err);
-    return lap_grid_table(r->grid, &r->style, &r->text, err);
+    LAP_TRY(lap_grid_table(r->grid, &r->style, &r->text, err));
+    if (r->o->what == TREND)
+        lap_text_addf(&r->text, "%s\n", lap_history_trend_legend(r->o->metric));
+    return r->text.failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
 }
 
 static lap_status read_all(const options *o, lap_history *history, const lap_query *query,

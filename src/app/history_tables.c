@@ -127,6 +127,17 @@ void lap_history_show_add(lap_grid *g, const lap_history_row *r, bool utf8) {
 
 /* ---- trend ---------------------------------------------------------------------------------- */
 
+enum { TREND_REMARK = 17, TREND_METRIC = 18 };
+
+const char *lap_history_trend_legend(lap_metric metric) {
+    static const char *const legends[LAP_METRICS] = {
+        [LAP_METRIC_LATENCY] = "First, best, latest: mean latency in ms.",
+        [LAP_METRIC_P50] = "First, best, latest: median latency in ms.",
+        [LAP_METRIC_FPS] = "First, best, latest: images per second, batch / mean latency.",
+        [LAP_METRIC_THROUGHPUT] = "First, best, latest: images per second, batches back to back."};
+    return legends[metric];
+}
+
 lap_grid *lap_history_trend_grid(void) {
     static const lap_grid_column columns[] = {{"device", {"Device", false, 10, 0}},
                                               {"route", {"Route", false, 6, 0}},
@@ -145,8 +156,11 @@ lap_grid *lap_history_trend_grid(void) {
                                               {"latest_started", {"Started", false, 0, 7}},
                                               {"course", {"Course", false, 0, 1}},
                                               {"host", {"Host", false, 8, 8}},
-                                              {"remark", {"Remark", false, 22, 0}}};
-    return lap_grid_new(columns, sizeof columns / sizeof *columns);
+                                              {"remark", {"Remark", false, 22, 0}},
+                                              {"metric", {"Metric", false, 0, 9}}};
+    lap_grid *g = lap_grid_new(columns, sizeof columns / sizeof *columns);
+    lap_grid_hide(g, TREND_METRIC); /* the table's legend has it, with the unit */
+    return g;
 }
 
 /* The latest values as bars from the least to the largest. */
@@ -255,9 +269,8 @@ static void add_trend(lap_grid *g, lap_metric metric, const lap_trend *t, const 
     add_course(g, t, utf8);
     lap_grid_text(g, t->host, NULL);
     lap_grid_text(g, *remarks ? remarks : NULL, NULL);
+    lap_grid_text(g, lap_metric_name(metric), NULL);
 }
-
-enum { TREND_REMARK = 17 };
 
 void lap_history_trends_add(lap_grid *g, lap_metric metric, const lap_trends *all, bool utf8) {
     bool any = false;

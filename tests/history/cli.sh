@@ -78,8 +78,16 @@ expect 0 history add later.json --database later.sqlite h200-survey.json
 expect 0 history trend batch=1,precision=fp32,route=cuda --database later.sqlite
 says out 'same'
 grep -q 'Remark' out && fail "an empty column is shown"
+says out 'First, best, latest: mean latency in ms.'
+expect 0 history trend --metric p50 --database later.sqlite
+says out 'First, best, latest: median latency in ms.'
+expect 0 history trend --metric throughput --database later.sqlite
+says out 'First, best, latest: images per second, batches back to back.'
+expect 0 history trend --metric fps --database later.sqlite
+says out 'First, best, latest: images per second, batch / mean latency.'
 expect 0 history trend --metric fps --format json --database later.sqlite
 says out '"verdict": "same"'
+says out '"metric": "fps"'
 expect 2 history show device=nosuch
 says err 'nothing matches'
 # One run of two cards, each alone and both at once: four cases of one run each, none of them judged.
