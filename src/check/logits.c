@@ -33,9 +33,9 @@ lap_status lap_expected_new(const lap_net *net, const lap_weights *weights, cons
     size_t image = (size_t)lap_tensor_logical(&net->tensors[0]);
     size_t classes = (size_t)net->classes;
     out->images = malloc(out->count * image * sizeof *out->images);
-    out->logits = malloc(out->count * classes * sizeof *out->logits);
+    if (!images_only) out->logits = malloc(out->count * classes * sizeof *out->logits);
     lap_status status =
-        out->images && out->logits && out->count
+        out->images && (out->logits || images_only) && out->count
             ? LAP_OK
             : LAP_FAIL(err, LAP_E_NOMEM, "no memory for %zu reference images", out->count);
     for (size_t i = 0; i < out->count && status == LAP_OK; i++) {

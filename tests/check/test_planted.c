@@ -393,6 +393,14 @@ static void test_interrupted(void **state) {
                                       &r->options.interrupt, &expected, &err),
                      LAP_E_INTERRUPTED);
     assert_null(expected.images);
+    /* Where nothing is checked there is no reference, and no memory that could pass for one. */
+    assert_int_equal(
+        lap_expected_new(r->net, r->weights, input, 2, true, NULL, NULL, NULL, &expected, &err),
+        LAP_OK);
+    assert_int_equal(expected.count, 2);
+    assert_non_null(expected.images);
+    assert_null(expected.logits);
+    lap_expected_free(&expected);
     lap_input_free(input);
 }
 

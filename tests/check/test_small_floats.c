@@ -32,6 +32,8 @@ static struct {
     plant kind;
     int from; /* the first launch that is spoilt */
     int launches;
+    int integers;         /* launches with integers before those with real values */
+    int until;            /* the last launch that is spoilt; 0: all that follow */
     int batch_from;       /* from this launch on the last image, where the value is the smallest */
     double beyond;        /* by how much the last one was OUTSIDE */
     const lap_op *op;     /* INSIDE, OUTSIDE: the convolution at hand, */
@@ -68,22 +70,51 @@ static double limit_of(lap_precision precision, const lap_op *op) {
     }
 }
 
+enum { INTEGER_LAUNCHES = 8 }; /* of the exact check of all layers, which comes first: two each */
+
+/* What the limit becomes behind an activation: of the sums' scale, and of the value. */
+static double behind(const lap_op *op, double y, double sum, double *scale) {
+    double e = 1 / (1 + exp(-y));
+    *scale = sum;
+    switch (op->act) {
+    case LAP_ACT_RELU:
+        return y < 0 ? 0 : y;
+    case LAP_ACT_SILU:
+        *scale = 1.1 * sum + 2 * fabs(y * e);
+        return y * e;
+    case LAP_ACT_SIGMOID:
+        *scale = sum / 4 + 2 * e;
+        return e;
+    default:
+        return y;
+    }
+}
+
+static double stored(double value) {
+    bool small = planted.stored == LAP_FP16 || planted.stored == LAP_BF16, bf16;
+    bf16 = planted.stored == LAP_BF16;
+    return small ? (double)to_float(to_bits((float)value, bf16), bf16) : value;
+}
+
 /* The first channel of a pixel of the batch, and what it may be off by, from the layer's own
- * weights and what the launch was given. */
-static double exact(const float *in, const float *residual, size_t pixel, double *allowed) {
+ * weights (the integers of the exact check are only where the launch has them, [K][R][S][C]) and
+ * what the launch was given. */
+static double exact(float *const *given, size_t pixel, double *allowed) {
     const lap_op *op = planted.op;
     const lap_op_weights *w = &weights->ops[op - net->ops];
+    const float *in = given[0], *residual = given[3];
+    bool integers = planted.launches <= planted.integers;
     size_t pixels = (size_t)op->out.h * (size_t)op->out.w, image = pixel / pixels;
     int p = (int)(pixel % pixels) / op->out.w, q = (int)(pixel % pixels) % op->out.w;
-    double y = (double)w->bias[0], sum = fabs(y);
+    double y = (double)(integers ? given[2][0] : w->bias[0]), sum = fabs(y);
     for (int c = 0; c < op->in.c; c++)
         for (int tap = 0; tap < op->r * op->s; tap++) {
             int row = p * op->stride - op->pad + tap / op->s;
             int col = q * op->stride - op->pad + tap % op->s;
             if (row < 0 || col < 0 || row >= op->in.h || col >= op->in.w) continue;
             size_t at = (image * (size_t)op->in.h + (size_t)row) * (size_t)op->in.w + (size_t)col;
-            double term = (double)in[at * (size_t)op->in.cs + (size_t)c] *
-                          (double)w->w[c * op->r * op->s + tap];
+            float weight = integers ? given[1][tap * op->in.c + c] : w->w[c * op->r * op->s + tap];
+            double term = (double)in[at * (size_t)op->in.cs + (size_t)c] * (double)weight;
             y += term;
             sum += fabs(term);
         }
@@ -91,9 +122,17 @@ static double exact(const float *in, const float *residual, size_t pixel, double
         y += (double)residual[pixel * (size_t)op->out.cs];
         sum += fabs((double)residual[pixel * (size_t)op->out.cs]);
     }
-    if (op->act == LAP_ACT_RELU && y < 0) y = 0;
+    y = behind(op, y, sum, &sum);
     *allowed = limit_of(planted.stored, op) * sum;
-    if (planted.stored == LAP_FP16) *allowed += ldexp(1, -24);
+    if (integers) { /* the sum is right: 16 units of roundoff of what is stored */
+        bool wide = planted.stored == LAP_FP32 || planted.stored == LAP_FP32X3;
+        y = stored(y);
+        *allowed = 16 * (wide ? ldexp(1, -24) : limit_of(planted.stored, op) / 8) * fabs(y);
+    }
+    if (planted.stored == LAP_FP16)
+        *allowed += ldexp(1, -24);
+    else if (integers)
+        *allowed += 1e-30;
     return y;
 }
 
@@ -114,13 +153,13 @@ static double neighbour(double value, bool above) {
 }
 
 /* Away from zero, so that it is one step of the storage from a value inside to one outside. */
-static void spoil_to_limit(float *out, size_t count, const float *in, const float *residual) {
+static void spoil_to_limit(float *out, size_t count, float *const *given) {
     size_t cs = (size_t)planted.op->out.cs, pixel = count / 2 / cs;
     size_t pixels = (size_t)planted.op->out.h * (size_t)planted.op->out.w;
-    double allowed, value = exact(in, residual, pixel, &allowed);
+    double allowed, value = exact(given, pixel, &allowed);
     bool last = planted.batch_from && planted.launches >= planted.batch_from;
     for (size_t i = count / cs - pixels; last && i < count / cs; i++) {
-        double other_allowed, other = exact(in, residual, i, &other_allowed);
+        double other_allowed, other = exact(given, i, &other_allowed);
         if (i > count / cs - pixels && fabs(other) + other_allowed >= fabs(value) + allowed)
             continue;
         value = other;
@@ -154,12 +193,14 @@ static const lap_op *conv_of(const lap_define *defines, size_t n, const void *re
 
 static void spoil_conv(const lap_define *defines, size_t n, void *const *given, size_t count) {
     if (++planted.launches < planted.from) return;
+    if (planted.until && planted.launches > planted.until) return;
     if (planted.kind < PLANTS) {
         spoil(given[4], count);
         return;
     }
     planted.op = conv_of(defines, n, given[3]);
-    spoil_to_limit(given[4], count, given[0], given[3]);
+    float *floats[] = {given[0], given[1], given[2], given[3]};
+    spoil_to_limit(given[4], count, floats);
 }
 
 /* Biases and logits are floats always; the rest is widened, and the output narrowed again. */
@@ -213,6 +254,7 @@ static lap_session *begin(plant kind, int from) {
     memset(&planted, 0, sizeof planted);
     planted.kind = kind;
     planted.from = from;
+    planted.integers = INTEGER_LAUNCHES;
     assert_int_equal(lap_session_open(&fake.devices[0], &session, NULL), LAP_OK);
     return session;
 }
@@ -328,6 +370,38 @@ static void test_limit(void **state) {
         }
 }
 
+/* The same behind SiLU and a sigmoid, with integers too, whose sums are exact. */
+static void test_limit_of_activations(void **state) {
+    (void)state;
+    enum { CONV2 = 2 };
+    lap_op *op = &net->ops[CONV2];
+    const lap_activation acts[] = {LAP_ACT_SILU, LAP_ACT_SIGMOID}, kept = op->act;
+    for (int p = 0; p < LAP_PRECISION_COUNT; p++)
+        for (int i = 0; i < 8; i++) {
+            bool outside = i & 1, real = i & 2;
+            op->act = acts[i / 4];
+            int from = real ? INTEGER_LAUNCHES + 3 : 3;
+            lap_session *session = begin(outside ? OUTSIDE : INSIDE, from);
+            planted.until = from + 1;
+            planted.stored = (lap_precision)p;
+            session->features |= LAP_FEATURE_MMA(p);
+            session->probed |= 1u << p;
+            lap_check_report report;
+            lap_error err;
+            lap_status status = layers(session, (lap_precision)p, LAP_CHECK_FULL, &report, &err);
+            const char *name = lap_precision_name((lap_precision)p);
+            if (!outside && status != LAP_OK) fail_msg("%s, within: %s", name, err.message);
+            if (outside && status != LAP_E_VERIFY)
+                fail_msg("%s, activation %d, %g beyond the limit: not found", name, (int)op->act,
+                         planted.beyond);
+            if (outside)
+                assert_non_null(
+                    strstr(report.detail, real ? "real check of conv2" : "exact check of conv2"));
+            end(session);
+        }
+    op->act = kept;
+}
+
 /* The limit is the same for all images of a batch: half storage's smallest step is allowed once,
  * not once more with each pair that is looked at. */
 static void test_limit_of_late_images(void **state) {
@@ -337,6 +411,7 @@ static void test_limit_of_late_images(void **state) {
         lap_session *session = begin(outside ? OUTSIDE : INSIDE, LAUNCHES_BEFORE + 1);
         planted.stored = LAP_FP16;
         planted.batch_from = LAUNCHES_BEFORE + 1;
+        planted.integers = 2; /* of the one layer */
         lap_plan_options options = {.batch = BATCH, .naive = true, .precision = LAP_FP16};
         lap_check_report report;
         lap_error err = {0};
@@ -378,6 +453,7 @@ int main(void) {
         cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_wrong_in_real_values),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_limit_of_activations),
         cmocka_unit_test(test_limit_of_late_images),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
