@@ -121,8 +121,12 @@ double lap_spearman_p(double rho, size_t n) {
     if (n < 3) return 1;
     double rest = 1 - rho * rho;
     if (!(rest > 0)) return 0;
+    if (n - 2 > MANY_DEGREES) { /* Wallace: the normal deviate of t, to 1e-4 of p far out too */
+        double v = (double)(n - 2);
+        double z = sqrt(-v * log1p(-rho * rho)) * (8 * v + 1) / (8 * v + 3);
+        return erfc(z / sqrt(2.0));
+    }
     double t = fabs(rho) * sqrt((double)(n - 2) / rest);
-    if (n - 2 > MANY_DEGREES) return erfc(t / sqrt(2.0));
     double outside = 1 - student_inside(t, n - 2);
     return outside > 0 ? outside : 0;
 }

@@ -192,6 +192,156 @@ static void outliers_are_counted_not_dropped(void **state) {
     assert_true(s.max.value == 30 && s.min.value == 1);
 }
 
+/* ---- by definition -------------------------------------------------------------------------- */
+
+/* The definitions of docs/METHOD.md, written down once more without regard to speed. */
+static double mean_of(const double *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] / (double)n;
+    return sum;
+}
+
+static double correlation_of(const double *x, size_t n, size_t lag) {
+    double mean = mean_of(x, n), products = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    for (size_t i = 0; i + lag < n; i++)
+        products += (x[i] - mean) * (x[i + lag] - mean);
+    return products / squares;
+}
+
+static double widening_of(const double *x, size_t n) {
+    double time = 1;
+    for (size_t lag = 1; lag + 1 < n / 4 && lag < 400; lag += 2) {
+        double pair = correlation_of(x, n, lag) + correlation_of(x, n, lag + 1);
+        if (!(pair > 2 * sqrt(2.0 / (double)n))) break;
+        time += 2 * pair;
+    }
+    return sqrt(time);
+}
+
+static double median_of(const double *x, size_t n) {
+    double lower = 0, upper = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t below = 0;
+        for (size_t j = 0; j < n; j++)
+            below += x[j] < x[i] || (x[j] == x[i] && j < i);
+        if (below == (n - 1) / 2) lower = x[i];
+        if (below == n / 2) upper = x[i];
+    }
+    return (lower + upper) / 2;
+}
+
+static double ordered(const double *x, size_t n, size_t rank) { /* from 1 */
+    for (size_t i = 0; i < n; i++) {
+        size_t below = 0;
+        for (size_t j = 0; j < n; j++)
+            below += x[j] < x[i] || (x[j] == x[i] && j < i);
+        if (below + 1 == rank) return x[i];
+    }
+    fail();
+    return 0;
+}
+
+static void check_by_definition(const double *x, size_t n) {
+    static double sides[MOST], deviations[MOST];
+    lap_stats s = stats_of(x, n);
+    double mean = mean_of(x, n), median = median_of(x, n), squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        squares += (x[i] - mean) * (x[i] - mean);
+        sides[i] = x[i] > median ? 1 : x[i] < median ? -1 : 0;
+        deviations[i] = fabs(x[i] - median);
+    }
+    double std = sqrt(squares / (double)(n - 1)), mad = median_of(deviations, n);
+    size_t low = 0, high = 0;
+    assert_int_equal(s.has_outliers, mad > 0);
+    for (size_t i = 0; i < n && mad > 0; i++) {
+        low += x[i] < median - 3.5 / 0.6745 * mad;
+        high += x[i] > median + 3.5 / 0.6745 * mad;
+    }
+    close_to(s.mean.value, mean, 1e-9);
+    close_to(s.std.value, std, 1e-9);
+    close_to(s.p50.value, median, 1e-12);
+    close_to(s.mad.value, mad, 1e-12);
+    assert_int_equal(s.outliers_low, low);
+    assert_int_equal(s.outliers_high, high);
+    close_to(s.autocorrelation.value, correlation_of(x, n, 1), 1e-9);
+    close_to(s.widening, widening_of(x, n), 1e-9);
+    close_to(s.p50_widening, widening_of(sides, n), 1e-9);
+    double half = lap_student_95(n - 1) * std / sqrt((double)n) * s.widening;
+    close_to(s.mean_ci.low, mean - half, 1e-9);
+    close_to(s.mean_ci.high, mean + half, 1e-9);
+    double middle = (double)(n + 1) / 2;
+    double rank = floor(middle - (middle - (double)lap_median_rank_95(n)) * s.p50_widening);
+    if (rank < 1) rank = 1;
+    assert_true(s.p50_ci.low == ordered(x, n, (size_t)rank));
+    assert_true(s.p50_ci.high == ordered(x, n, n + 1 - (size_t)rank));
+    size_t third = n / 3;
+    double change = median_of(x + n - third, third) / median_of(x, third) - 1;
+    close_to(s.drift.relative, change, 1e-12);
+    close_to(lap_relative_error(&s).value, std / sqrt((double)n) * s.widening / mean, 1e-9);
+}
+
+static void by_definition(void **state) {
+    (void)state;
+    static double x[MOST];
+    const size_t sizes[] = {10, 11, 12, 13, 29, 100, 301, 1001};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (int kind = 0; kind < 4; kind++) {
+            double last = 0;
+            size_t n = sizes[k];
+            for (size_t i = 0; i < n; i++) {
+                double e = lap_rng_normal(k, 11, i);
+                last = 0.9 * last + e;
+                x[i] = 10 + (kind == 0 ? e : 0.3 * last);
+                /* Runs on one side of the median, by amounts that have nothing in common. */
+                if (kind == 2) x[i] = 10 + (i / 15 % 2 ? 1 : -1) * fabs(e);
+                if (kind == 3) x[i] = floor(x[i] * 2) / 2 + (i % 17 == 0 ? 4 : 0); /* ties */
+            }
+            check_by_definition(x, n);
+        }
+}
+
+/* Independent samples have about none, those that follow the one before theirs, alternating ones a
+ * negative one, which widens nothing. */
+static void autocorrelation_has_a_sign(void **state) {
+    (void)state;
+    static double x[MOST];
+    double sum[3] = {0};
+    for (uint64_t seed = 0; seed < 20; seed++)
+        for (int kind = 0; kind < 3; kind++) {
+            double last = 0, follow = kind == 0 ? 0 : kind == 1 ? 0.7 : -0.7;
+            for (size_t i = 0; i < 500; i++)
+                x[i] = 5 + (last = follow * last + lap_rng_normal(seed, 13, i));
+            lap_stats s = stats_of(x, 500);
+            sum[kind] += s.autocorrelation.value / 20;
+            if (kind == 2) assert_true(s.widening == 1);
+        }
+    close_to(sum[0], 0, 0.03);
+    close_to(sum[1], 0.7, 0.03);
+    close_to(sum[2], -0.7, 0.03);
+}
+
+/* By integration of Student's density, on both sides of where the series gives way; a plain normal
+ * deviate is a quarter too small there. */
+static void spearman_p_is_student(void **state) {
+    (void)state;
+    const struct {
+        double rho;
+        size_t n;
+        double p;
+    } known[] = {{0.2, 100, 0.04603629},  {0.25, 203, 3.216028e-4}, {0.23, 210, 7.843505e-4},
+                 {0.2, 300, 4.922941e-4}, {0.1, 1001, 1.535714e-3}, {0.05, 1000, 0.1140726},
+                 {0.5, 400, 1.08830e-26}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        double p = lap_spearman_p(known[i].rho, known[i].n), by = i == 6 ? 5e-3 : 1e-4;
+        if (!(fabs(p / known[i].p - 1) < by)) fail_msg("%zu: %.9g", i, p);
+        assert_true(lap_spearman_p(-known[i].rho, known[i].n) == p);
+    }
+    assert_true(lap_spearman_p(1, 1000) == 0 && lap_spearman_p(0, 1000) == 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(student_is_student),
@@ -203,6 +353,9 @@ int main(void) {
         cmocka_unit_test(drift_is_found),
         cmocka_unit_test(groups_are_found),
         cmocka_unit_test(outliers_are_counted_not_dropped),
+        cmocka_unit_test(by_definition),
+        cmocka_unit_test(autocorrelation_has_a_sign),
+        cmocka_unit_test(spearman_p_is_student),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
