@@ -8,7 +8,10 @@
 typedef struct script {
     double now, pending, span, tick, jitter;
     size_t launches, stamps, bad_at;
-    lap_status fail;
+    lap_status fail, fail_stamp;
+    bool zero;
+    size_t in_span, singles; /* launches since `before`; device spans of one launch so far */
+    double single[32];
 } script;
 
 static double now(void *context) {
@@ -18,6 +21,7 @@ static double now(void *context) {
 static lap_status before(void *context, lap_error *err) {
     (void)err;
     ((script *)context)->span = 0;
+    ((script *)context)->in_span = 0;
     return LAP_OK;
 }
 static lap_status after(void *context, lap_error *err) {
@@ -32,13 +36,17 @@ static lap_status finish(void *context, lap_error *err) {
 }
 static lap_status elapsed(void *context, double *seconds, lap_error *err) {
     script *s = context;
-    if (++s->stamps == s->bad_at) return LAP_FAIL(err, LAP_E_TIMER, "scripted");
+    if (++s->stamps == s->bad_at && s->fail_stamp) return LAP_FAIL(err, s->fail_stamp, "scripted");
+    if (s->stamps == s->bad_at && s->zero) return LAP_OK;
+    if (s->stamps == s->bad_at) return LAP_FAIL(err, LAP_E_TIMER, "scripted");
     *seconds = s->tick > 0 ? round(s->span / s->tick) * s->tick : s->span;
+    if (s->in_span == 1 && s->singles < 32) s->single[s->singles++] = *seconds;
     return LAP_OK;
 }
 static lap_status launch(void *context, lap_error *err) {
     (void)err;
     script *s = context;
+    s->in_span++;
     double span = 2e-6 + s->jitter * lap_rng_uniform(1, 1, s->launches++);
     s->span += span;
     s->pending += span;
@@ -67,6 +75,23 @@ static void ticks_are_seen(void **state) {
     assert_int_equal(f.bad_stamps, 0);
 }
 
+/* Of 15 single launches behind 5 that warm up; those of two and three are between them. */
+static void floor_is_the_median(void **state) {
+    (void)state;
+    script s = {.jitter = 1e-6};
+    lap_floor f;
+    assert_int_equal(measure(&s, &f), LAP_OK);
+    assert_int_equal(s.singles, 5 + 15);
+    assert_int_equal(s.launches, 5 + 15 * (1 + 2 + 3));
+    int below = 0, above = 0;
+    for (size_t i = 5; i < s.singles; i++) {
+        below += s.single[i] < f.device_s.value;
+        above += s.single[i] > f.device_s.value;
+    }
+    assert_int_equal(below, 7);
+    assert_int_equal(above, 7);
+}
+
 /* Spans that never differ show no step: the claim stays. */
 static void no_jitter_no_step(void **state) {
     (void)state;
@@ -88,6 +113,13 @@ static void bad_stamps_cost_the_device_part(void **state) {
     assert_none(f.measured_s);
     assert_none(f.device_s);
     assert_true(f.wall_s.has);
+    s = (script){.bad_at = 20, .jitter = 1e-6, .zero = true};
+    assert_int_equal(measure(&s, &f), LAP_OK);
+    assert_int_equal(f.bad_stamps, 1);
+    assert_none(f.device_s);
+    s = (script){.bad_at = 20, .fail_stamp = LAP_E_DEVICE}; /* no bad stamp: a lost device */
+    assert_int_equal(measure(&s, &f), LAP_E_DEVICE);
+    assert_false(f.has);
     s = (script){.fail = LAP_E_DEVICE};
     assert_int_equal(measure(&s, &f), LAP_E_DEVICE);
     assert_false(f.has);
@@ -118,9 +150,8 @@ static void on_a_device(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_are_seen),
-        cmocka_unit_test(no_jitter_no_step),
-        cmocka_unit_test(bad_stamps_cost_the_device_part),
+        cmocka_unit_test(ticks_are_seen),    cmocka_unit_test(floor_is_the_median),
+        cmocka_unit_test(no_jitter_no_step), cmocka_unit_test(bad_stamps_cost_the_device_part),
         cmocka_unit_test(on_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,38 @@ static void batch_and_passes_count(void **state) {
     lap_row_free(&row);
 }
 
+/* The layers' sum beside the pass without events in between, and what a latency limit left. */
+static void sums_and_limits(void **state) {
+    (void)state;
+    lap_row row;
+    fill(&row, 100);
+    lap_layer layer = {.name = "fc", .flops = 1000, .bytes = 500, .device_s = lap_some(1e-6)};
+    assert_true(lap_row_add_layer(&row, &layer));
+    row.layer_sum.sum_s = lap_some(2.5e-3);
+    row.throughput.has = true;
+    row.throughput.latency_limit_s = lap_some(3e-3);
+    lap_curve_point points[] = {{.batch = 2, .batch_s = lap_some(5e-3), .over_limit = true},
+                                {.batch = 1, .batch_s = lap_some(4e-3), .over_limit = true},
+                                {.batch = 4, .batch_s = lap_some(1e-3)}};
+    row.throughput.curve = points;
+    row.throughput.curve_count = 3;
+    row.copies.has = true;
+    lap_row_finish(&row);
+    assert_some(row.layer_sum.whole_s, 2e-3);
+    assert_near(row.layer_sum.difference_s.value, 2.5e-3 - 2e-3);
+    assert_true(noted(&row, "no batch is within latency_limit_ms = 3; batch 1 takes 4 ms"));
+    assert_false(noted(&row, "pinned"));
+    snprintf(row.copies.reason, sizeof row.copies.reason, "none to be had");
+    row.concurrent.others = 1;
+    lap_row_finish(&row);
+    assert_true(noted(&row, "no pinned copies: none to be had"));
+    assert_true(noted(&row, "concurrent with 1 other"));
+    assert_false(noted(&row, "1 others"));
+    row.throughput.curve = NULL; /* not from the heap */
+    row.throughput.curve_count = 0;
+    lap_row_free(&row);
+}
+
 /* A target is missed when the error is above it, whatever ended the samples; one sample has no
  * error that could be told. */
 static void noise_target_notes(void **state) {
@@ -302,6 +334,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_derived),
         cmocka_unit_test(batch_and_passes_count),
+        cmocka_unit_test(sums_and_limits),
         cmocka_unit_test(noise_target_notes),
         cmocka_unit_test(zero_time_has_no_rate),
         cmocka_unit_test(few_samples_are_noted),

@@ -45,6 +45,51 @@ static void sums_and_intervals(void **state) {
     assert_false(set.fps.value.has);
 }
 
+/* Three rounds of two members, the fast one last. */
+static void three_rounds(void **state) {
+    (void)state;
+    lap_set_member members[] = {of(10, 12, 20, 20), of(90, 120, 100, 125)};
+    for (int i = 0; i < 2; i++)
+        members[i].rounds.n = 3;
+    members[0].rounds.together[2] = 14;
+    members[0].rounds.alone[2] = 20;
+    members[1].rounds.together[2] = 96;
+    members[1].rounds.alone[2] = 100;
+    lap_set set = {.members = members, .count = 2, .batch = 1};
+    lap_set_derive(&set);
+    /* 100, 132, 110: mean 114, squares 196 + 324 + 16; t for two degrees of freedom. */
+    close_to(set.rate.value, 114);
+    assert_true(fabs(set.rate.half.value - 4.30265273 * sqrt(536.0 / 2 / 3)) < 1e-6);
+    close_to(members[0].rate.value, 12);
+    assert_true(fabs(members[0].rate.half.value - 4.30265273 * sqrt(8.0 / 2 / 3)) < 1e-6);
+    assert_int_equal(set.slowest, 0);
+    close_to(set.slowest_rate, 12);
+    close_to(set.fastest_rate, 102);
+    close_to(set.spread, sqrt(45.0 * 45 * 2) / 57);
+}
+
+static void same_case(void **state) {
+    (void)state;
+    const lap_set a = {
+        .network = "resnet18", .precision = "fp16", .height = 3, .width = 4, .batch = 5};
+    lap_set b = a;
+    assert_true(lap_set_same(&a, &b));
+    b.height = 4;
+    assert_false(lap_set_same(&a, &b));
+    b = a;
+    b.width = 3;
+    assert_false(lap_set_same(&a, &b));
+    b = a;
+    b.batch = 6;
+    assert_false(lap_set_same(&a, &b));
+    b = a;
+    b.precision[2] = '3';
+    assert_false(lap_set_same(&a, &b));
+    b = a;
+    b.network[6] = '5';
+    assert_false(lap_set_same(&a, &b));
+}
+
 static void latencies(void **state) {
     (void)state;
     lap_set_member members[2] = {{.ok = true,
@@ -145,7 +190,8 @@ static void sets_from_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_intervals), cmocka_unit_test(latencies),
+        cmocka_unit_test(sums_and_intervals),    cmocka_unit_test(latencies),
+        cmocka_unit_test(three_rounds),          cmocka_unit_test(same_case),
         cmocka_unit_test(failures_are_left_out), cmocka_unit_test(sets_from_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,12 +139,50 @@ static void noise(void **state) {
     expect(LAP_VERDICT_NOISY, "the median is known to +-");
     make(100, spikes);
     expect(LAP_VERDICT_NOISY, "outliers");
+    make(100, NULL);
+    row.latency.stats.has_outliers = true;
+    row.latency.stats.outliers_low = 5;
+    row.latency.stats.outliers_high = 7;
+    expect(LAP_VERDICT_NOISY, "12 % of the samples are outliers");
+    make(100, NULL);
+    row.latency.stats.p50 = lap_some(2e-3);
+    row.latency.stats.p50_ci = (lap_interval){true, 1.9e-3, 2.1e-3};
+    expect(LAP_VERDICT_NOISY, "the median is known to +-5.0 % only (95 % interval)");
+    make(100, NULL);
+    row.latency.stats.p50 = lap_some(2e-3);
+    row.latency.stats.p50_ci = (lap_interval){true, 1.99e-3, 2.01e-3};
+    expect(LAP_VERDICT_STABLE, "the median is known to +-0.5 % (95 % interval)");
     for (int i = 0; i < 2; i++) { /* 9 % and 11 %, everything else quiet */
         make(100, NULL);
         row.latency.stats.std = lap_some((i ? 0.11 : 0.09) * row.latency.stats.mean.value);
         expect(i ? LAP_VERDICT_NOISY : LAP_VERDICT_STABLE,
                i ? "the standard deviation is 11 % of the mean" : "known to +-");
     }
+}
+
+/* What is not a rule's business leaves the next ones theirs: groups too near each other or a share
+ * too small, a trend without a value for it. */
+static void rules_that_do_not_apply(void **state) {
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        make(100, NULL);
+        lap_stats *s = &row.latency.stats;
+        s->modes = (lap_modes){.has = i != 0,
+                               .share = i == 1 ? 0.84 : 0.9,
+                               .low = 1e-3,
+                               .high = i == 2 ? 1.019e-3 : 2e-3,
+                               .upper_part = 0.5};
+        if (i == 3) s->modes.high = 1.03e-3;
+        if (i == 3) row.floor.claimed_s = lap_some(8e-6); /* 30 us: less than four steps */
+        if (i == 4) s->modes.has = false;
+        s->drift = (lap_drift){.has = i != 4, .p = i == 4 ? 0 : 0.01, .relative = 0.5};
+        s->std = lap_some(s->mean.value);
+        expect(LAP_VERDICT_NOISY, "the standard deviation is 100 % of the mean");
+    }
+    make(100, NULL);
+    row.latency.stats.modes =
+        (lap_modes){.has = true, .share = 0.86, .low = 1e-3, .high = 1.021e-3, .upper_part = 0.25};
+    expect(LAP_VERDICT_BIMODAL, "two groups: 75 % near 1 ms, 25 % near 1.021 ms");
 }
 
 /* Every rule applies; one after the other is taken away. The first that is left is the verdict. */
@@ -203,6 +241,7 @@ int main(void) {
         cmocka_unit_test(drifts),
         cmocka_unit_test(two_states),
         cmocka_unit_test(noise),
+        cmocka_unit_test(rules_that_do_not_apply),
         cmocka_unit_test(first_that_applies),
         cmocka_unit_test(throttled_throughout),
         cmocka_unit_test(no_latency_no_verdict),

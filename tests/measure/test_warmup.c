@@ -193,6 +193,33 @@ static void steadiness_by_itself(void **state) {
     assert_true(lap_steady(spans, ends, 60, &typical));
 }
 
+/* The medians of the windows count, not only the trend, and a trend only if it is one of more than
+ * a quarter of a percent. */
+static void steadiness_by_medians(void **state) {
+    (void)state;
+    enum { N = 21 }; /* 20 runs of 20 ms: two windows of ten */
+    double spans[N] = {1e-3}, ends[N], typical;
+    const struct {
+        double first, second; /* the medians */
+        bool mixed, steady;   /* mixed: four of ten lie far on the other side, so no trend */
+    } cases[] = {{1.00, 1.02, true, false},   {1.00, 1.009, true, true},
+                 {1.00, 1.009, false, false}, {1.00, 1.002, false, true},
+                 {1.00, 1.003, false, false}, {1.02, 1.00, true, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        double way = cases[k].second > cases[k].first ? 0.1 : -0.1;
+        for (int i = 0; i < N; i++)
+            ends[i] = 0.02 * i;
+        for (int i = 1; i < N; i++) {
+            bool late = i > 10, odd = cases[k].mixed && (i % 5 == 2 || i % 5 == 4);
+            spans[i] = 1e-3 * (late ? cases[k].second : cases[k].first);
+            if (odd) spans[i] += 1e-3 * (late ? -way : way);
+        }
+        if (lap_steady(spans, ends, N, &typical) != cases[k].steady)
+            fail_msg("case %zu: %s", k, cases[k].steady ? "not steady" : "steady");
+        assert_near(typical, 1e-3 * cases[k].second);
+    }
+}
+
 /* ---- noise ---------------------------------------------------------------------------------- */
 
 static void stops_when_quiet(void **state) {
@@ -365,17 +392,12 @@ static void blocks_make_the_same_row(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(settles_and_says_when),
-        cmocka_unit_test(steady_at_once),
-        cmocka_unit_test(never_steady_is_bounded),
-        cmocka_unit_test(warm_up_without_stamps),
-        cmocka_unit_test(burn_in_by_seconds),
-        cmocka_unit_test(steadiness_by_itself),
-        cmocka_unit_test(stops_when_quiet),
-        cmocka_unit_test(passes_by_rule),
-        cmocka_unit_test(coarse_timer_gets_passes),
-        cmocka_unit_test(enough_passes_in_a_row),
-        cmocka_unit_test(scaled_stamps_of_short_passes),
+        cmocka_unit_test(settles_and_says_when),    cmocka_unit_test(steady_at_once),
+        cmocka_unit_test(never_steady_is_bounded),  cmocka_unit_test(warm_up_without_stamps),
+        cmocka_unit_test(burn_in_by_seconds),       cmocka_unit_test(steadiness_by_itself),
+        cmocka_unit_test(steadiness_by_medians),    cmocka_unit_test(stops_when_quiet),
+        cmocka_unit_test(passes_by_rule),           cmocka_unit_test(coarse_timer_gets_passes),
+        cmocka_unit_test(enough_passes_in_a_row),   cmocka_unit_test(scaled_stamps_of_short_passes),
         cmocka_unit_test(blocks_make_the_same_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
