@@ -170,6 +170,37 @@ static void pipeline_in_time(void **state) {
     }
 }
 
+static unsigned finishes;
+static lap_status (*real_finish)(void *queue, lap_error *err);
+static lap_status count_finishes(void *queue, lap_error *err) {
+    finishes++;
+    return real_finish(queue, err);
+}
+
+/* Passes alone have nothing that holds the host back: it waits after every 32, so that no queue
+ * grows without end. */
+static void pipeline_bounds_its_queue(void **state) {
+    (void)state;
+    open_plans(false);
+    lap_device_ops saved = fake_ops;
+    real_finish = fake_ops.queue_finish;
+    fake_ops.queue_finish = count_finishes;
+    const uint64_t batches[] = {31, 32, 63, 64, 70};
+    const unsigned more[] = {0, 1, 1, 2, 2};
+    unsigned without = 0;
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        lap_pipeline_job job = pipeline_job();
+        job.batches = batches[i];
+        lap_pipeline out;
+        finishes = 0;
+        lap_status status = lap_pipeline_measure(&job, &out, &must_error);
+        if (i == 0) without = finishes;
+        if (status != LAP_OK || finishes != without + more[i])
+            fail_msg("%llu batches: %u waits", (unsigned long long)batches[i], finishes);
+    }
+    fake_ops = saved;
+}
+
 static lap_status no_wait(void *queue, void *event, lap_error *err) {
     (void)queue, (void)event, (void)err;
     return LAP_OK;
@@ -265,6 +296,27 @@ static void streams(void **state) {
         assert_rate(point.latency_p50_s, (double)count * once);
         assert_rate(point.latency_max_s, (double)count * once);
         assert_true(point.latency_p99_s.has);
+    }
+}
+
+/* Batches are begun until the time is over, one on every queue at least. */
+static void streams_in_time(void **state) {
+    (void)state;
+    open_plans(true);
+    const double once = TINY_OPS * LAUNCH_S;
+    const struct {
+        double seconds;
+        uint64_t batches;
+    } cases[] = {{10.5 * once, 11}, {0.1 * once, QUEUES}, {1000 * once, 100}, {0, 100}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lap_streams_job job = streams_job(QUEUES);
+        job.now = busy;
+        job.max_seconds = cases[i].seconds;
+        lap_stream_point point;
+        fake.launches += 1000; /* the clock does not begin at zero */
+        MUST(lap_streams_measure(&job, &point, &must_error));
+        assert_int_equal(point.batches, cases[i].batches);
+        assert_rate(point.images_per_s, BATCH / once);
     }
 }
 
@@ -414,10 +466,12 @@ int main(void) {
         LOAD_TEST(packed_input),
         LOAD_TEST(pipeline),
         LOAD_TEST(pipeline_in_time),
+        LOAD_TEST(pipeline_bounds_its_queue),
         LOAD_TEST(pipeline_without_waits),
         LOAD_TEST(pipeline_without_async),
         LOAD_TEST(pipeline_faults),
         LOAD_TEST(streams),
+        LOAD_TEST(streams_in_time),
         LOAD_TEST(streams_refused),
         cmocka_unit_test(histogram),
         LOAD_TEST(pitfalls),
