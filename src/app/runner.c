@@ -33,13 +33,7 @@ void lap_runner_describe(const lap_run_case *c, lap_row *row) {
     row->concurrent.alone_row = c->alone;
 }
 
-/* The network, its weights and reference logits: kept while model and size stay the same. */
-lap_status run_prepare(lap_runner *runner, const lap_run_case *c, lap_error *err) {
-    const lap_net *net = runner->net;
-    if (net && strcmp(net->model, c->model) == 0 && net->height == c->height &&
-        net->width == c->width)
-        return LAP_OK;
-    lap_runner_free(runner);
+static lap_status load_all(lap_runner *runner, const lap_run_case *c, lap_error *err) {
     const lap_config *config = runner->config;
     LAP_TRY(lap_net_build(c->model, c->height, c->width, &runner->net, err));
     double begun = lap_clock_now();
@@ -58,6 +52,18 @@ lap_status run_prepare(lap_runner *runner, const lap_run_case *c, lap_error *err
                          &(lap_interrupt){runner->interrupted, NULL}, &runner->expected, err);
     lap_input_free(input);
     runner->reference_s = lap_some(lap_clock_now() - begun);
+    return status;
+}
+
+/* The network, its weights and reference logits: kept while model and size stay the same, all of
+ * them or none. */
+lap_status run_prepare(lap_runner *runner, const lap_run_case *c, lap_error *err) {
+    const lap_net *net = runner->net;
+    if (net && strcmp(net->model, c->model) == 0 && net->height == c->height &&
+        net->width == c->width)
+        return LAP_OK;
+    lap_runner_free(runner);
+    lap_status status = load_all(runner, c, err);
     if (status != LAP_OK) lap_runner_free(runner);
     return status;
 }

@@ -307,14 +307,37 @@ static void test_interrupted(void **state) {
     assert_true(with_times > 5);
 }
 
+/* What a row could not read is not there for the next of the same network either: each says why. */
+static void test_nothing_to_read(void **state) {
+    (void)state;
+    const char *const settings[] = {"network:weights=/nowhere/weights.safetensors",
+                                    "network:input=/nowhere/input.npy"};
+    for (int i = 0; i < 2; i++) {
+        rig_set(&rig, "network:weights=synthetic:1");
+        rig_set(&rig, settings[i]);
+        rig.c.model = "resnet18";
+        rig.c.height = rig.c.width = 32;
+        for (int again = 0; again < 2; again++) {
+            lap_row row;
+            lap_runner_case(&rig.runner, &rig.c, &row);
+            assert_int_equal(row.status, LAP_ROW_FAILED);
+            assert_int_equal(row.cause, LAP_E_IO);
+            assert_non_null(strstr(row.reason, "/nowhere/"));
+            assert_false(row.latency.has || row.throughput.has || row.verified.has);
+            lap_row_free(&row);
+        }
+    }
+}
+
 int main(void) {
 #define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_good_row),           RIG_TEST(test_planted),
-        RIG_TEST(test_wrong_later),        RIG_TEST(test_idle_later),
-        RIG_TEST(test_verify_only),        RIG_TEST(test_interrupted),
-        RIG_TEST(test_verify_off_is_said), RIG_TEST(test_cold_stays_out),
-        RIG_TEST(test_copies_stay_out),    RIG_TEST(test_wrong_in_sets),
+        RIG_TEST(test_good_row),        RIG_TEST(test_planted),
+        RIG_TEST(test_wrong_later),     RIG_TEST(test_idle_later),
+        RIG_TEST(test_verify_only),     RIG_TEST(test_interrupted),
+        RIG_TEST(test_nothing_to_read), RIG_TEST(test_verify_off_is_said),
+        RIG_TEST(test_cold_stays_out),  RIG_TEST(test_copies_stay_out),
+        RIG_TEST(test_wrong_in_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
