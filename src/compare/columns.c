@@ -6,13 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Digits of a real, as in result documents. */
-enum { REAL_DIGITS = 12 };
-
 static void add_real(lap_text *out, lap_optional value) {
     char number[40];
     if (!value.has || !lap_some(value.value).has) return;
-    lap_format_double(number, sizeof number, REAL_DIGITS, value.value);
+    lap_format_double(number, sizeof number, LAP_REAL_DIGITS, value.value);
     lap_text_add(out, number);
 }
 

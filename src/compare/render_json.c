@@ -1,56 +1,9 @@
 /* A comparison as a JSON document, with jansson (see render.h, docs/COMPARE.md). */
 #include "compare/render.h"
 #include "compare/words.h"
-
-#include <jansson.h>
-#include <stdlib.h>
+#include "report/json_build.h"
 
 #define COMPARE_SCHEMA "warmlap-compare/1"
-
-/* Digits of a real, as in result documents. */
-enum { REAL_DIGITS = 12 };
-
-/* Remembers a failure anywhere, so that no half document is ever written. */
-typedef struct builder {
-    bool failed;
-} builder;
-
-static void set(builder *b, json_t *object, const char *key, json_t *value) {
-    if (json_object_set_new(object, key, value) != 0) b->failed = true;
-}
-
-static void push(builder *b, json_t *array, json_t *value) {
-    if (json_array_append_new(array, value) != 0) b->failed = true;
-}
-
-/* Paths come from the command line and may be any bytes; the rest was read from JSON. */
-static json_t *text_value(const char *s) {
-    json_t *value = json_string(s);
-    if (value) return value;
-    lap_text copy = {0};
-    lap_text_add(&copy, s);
-    if (copy.data) lap_text_clean(copy.data);
-    value = copy.failed ? NULL : json_string(lap_text_get(&copy));
-    lap_text_free(&copy);
-    return value;
-}
-
-/* Empty means unknown. */
-static void set_known(builder *b, json_t *object, const char *key, const char *s) {
-    set(b, object, key, s[0] ? text_value(s) : json_null());
-}
-
-static void set_real(builder *b, json_t *object, const char *key, lap_optional value) {
-    set(b, object, key, value.has ? json_real(value.value) : json_null());
-}
-
-static void set_count(builder *b, json_t *object, const char *key, uint64_t value) {
-    set(b, object, key, value ? json_integer((json_int_t)value) : json_null());
-}
-
-static void set_size(builder *b, json_t *object, const char *key, size_t value) {
-    set(b, object, key, json_integer((json_int_t)value));
-}
 
 static json_t *estimate_value(builder *b, const lap_estimate *e) {
     if (!e->has) return json_null();
@@ -70,7 +23,7 @@ static json_t *document_value(builder *b, const lap_comparison *c, size_t i) {
     set_known(b, o, "cpu", d->cpu);
     set_known(b, o, "os", d->os);
     set_known(b, o, "kernel", d->kernel);
-    set_size(b, o, "rows", d->row_count);
+    set_count(b, o, "rows", d->row_count);
     set(b, o, "duplicate_of",
         c->duplicate_of[i] == i ? json_null() : json_integer((json_int_t)c->duplicate_of[i]));
     return o;
@@ -84,8 +37,8 @@ static size_t document_index(const lap_comparison *c, const lap_record *r) {
 }
 
 static void set_identity(builder *b, json_t *o, const lap_comparison *c, const lap_record *r) {
-    set_size(b, o, "file", document_index(c, r));
-    set_size(b, o, "row", r->index);
+    set_count(b, o, "file", document_index(c, r));
+    set_count(b, o, "row", r->index);
     set_known(b, o, "status", r->status);
     set_known(b, o, "reason", r->reason);
     set_known(b, o, "device", r->device);
@@ -97,9 +50,9 @@ static void set_identity(builder *b, json_t *o, const lap_comparison *c, const l
     set_known(b, o, "uuid", r->uuid);
     set_known(b, o, "pci", r->pci);
     set_known(b, o, "network", r->network);
-    set_count(b, o, "height", r->height);
-    set_count(b, o, "width", r->width);
-    set_count(b, o, "batch", r->batch);
+    set_size(b, o, "height", r->height);
+    set_size(b, o, "width", r->width);
+    set_size(b, o, "batch", r->batch);
     set_known(b, o, "precision", r->precision);
     set_known(b, o, "weights", r->weights);
     set(b, o, "verified",
@@ -110,8 +63,8 @@ static json_t *baseline_value(builder *b, const lap_comparison *c, const lap_lin
     const lap_record *r = line->baseline;
     if (!r || line->judgement <= LAP_JUDGED_BASELINE) return json_null();
     json_t *o = json_object();
-    set_size(b, o, "file", document_index(c, r));
-    set_size(b, o, "row", r->index);
+    set_count(b, o, "file", document_index(c, r));
+    set_count(b, o, "row", r->index);
     set_known(b, o, "precision", r->precision);
     return o;
 }
@@ -122,17 +75,17 @@ static json_t *line_value(builder *b, const lap_comparison *c, const lap_line *l
     json_t *o = json_object();
     set_identity(b, o, c, r);
     set_known(b, o, "clock", c->options->wall && span->mean_s.has ? "wall" : r->clock);
-    set_count(b, o, "n", span->n);
+    set_size(b, o, "n", span->n);
     set_real(b, o, "mean_s", span->mean_s);
     set_real(b, o, "std_s", span->std_s);
     set_real(b, o, "p50_s", span->p50_s);
     set_real(b, o, "relative_error", span->relative_error);
     set(b, o, "from_samples", json_boolean(span->from_samples));
-    set_count(b, o, "throughput_batch", r->throughput_batch);
+    set_size(b, o, "throughput_batch", r->throughput_batch);
     set_real(b, o, "images_per_s", r->images_per_s);
     set_real(b, o, "floor_s", r->floor_s);
     set_known(b, o, "measurement", r->trust);
-    set_size(b, o, "group", line->group);
+    set_count(b, o, "group", line->group);
     set(b, o, "compared_with", baseline_value(b, c, line));
     set(b, o, "speed", estimate_value(b, &line->speed));
     set(b, o, "throughput", estimate_value(b, &line->throughput));
@@ -148,8 +101,8 @@ static json_t *pair_value(builder *b, const lap_api_pair *pair) {
     set_known(b, o, "uuid", pair->a->uuid);
     set_known(b, o, "pci", pair->a->pci);
     set_known(b, o, "network", pair->a->network);
-    set_count(b, o, "height", pair->a->height);
-    set_count(b, o, "width", pair->a->width);
+    set_size(b, o, "height", pair->a->height);
+    set_size(b, o, "width", pair->a->width);
     set_known(b, o, "precision", pair->a->precision);
     set_known(b, o, "backend", pair->a->backend);
     set_known(b, o, "against", pair->b->backend);
@@ -164,14 +117,14 @@ static json_t *pair_value(builder *b, const lap_api_pair *pair) {
 
 static json_t *summary_value(builder *b, const lap_comparison *c) {
     json_t *o = json_object();
-    set_size(b, o, "same", c->same);
-    set_size(b, o, "faster", c->faster);
-    set_size(b, o, "slower", c->slower);
-    set_size(b, o, "unclear", c->unclear);
-    set_size(b, o, "apart", c->apart);
-    set_size(b, o, "not_compared", c->not_compared);
-    set_size(b, o, "missing", c->missing);
-    set_size(b, o, "not_verified", c->not_verified);
+    set_count(b, o, "same", c->same);
+    set_count(b, o, "faster", c->faster);
+    set_count(b, o, "slower", c->slower);
+    set_count(b, o, "unclear", c->unclear);
+    set_count(b, o, "apart", c->apart);
+    set_count(b, o, "not_compared", c->not_compared);
+    set_count(b, o, "missing", c->missing);
+    set_count(b, o, "not_verified", c->not_verified);
     bool gate = c->options->gate || c->options->require_verified;
     set(b, o, "gate", gate ? json_string(lap_gate_name(lap_gate_of(c))) : json_null());
     return o;
@@ -205,13 +158,5 @@ static json_t *root_value(builder *b, const lap_comparison *c) {
 lap_status lap_compare_json(const lap_comparison *c, lap_text *out, lap_error *err) {
     builder b = {false};
     json_t *root = root_value(&b, c);
-    char *text = NULL;
-    if (root && !b.failed)
-        text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(REAL_DIGITS));
-    json_decref(root);
-    if (!text) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the JSON document");
-    lap_text_add(out, text);
-    lap_text_add(out, "\n");
-    free(text);
-    return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the JSON document") : LAP_OK;
+    return lap_json_finish(&b, root, out, err);
 }

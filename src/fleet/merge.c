@@ -1,13 +1,15 @@
 /* Merging result documents (see merge.h). What other processes sent is read as carefully as a file
  * of somebody else's. */
 #include "fleet/merge.h"
+#include "report/format.h"
+#include "report/json_build.h"
 #include "report/sets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REAL_DIGITS = 12, SETS_MOST = 10000 };
+enum { SETS_MOST = 10000 };
 
 typedef struct part {
     json_t *host, *started; /* of its document */
@@ -155,7 +157,7 @@ static lap_status add_member(lap_merge *m, size_t rank, const char *host, json_t
 /* ---- documents ------------------------------------------------------------------------------ */
 
 static lap_status append(lap_text *out, json_t *value, lap_error *err) {
-    char *text = json_dumps(value, JSON_INDENT(1) | JSON_REAL_PRECISION(REAL_DIGITS));
+    char *text = json_dumps(value, JSON_INDENT(1) | JSON_REAL_PRECISION(LAP_REAL_DIGITS));
     if (!text) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the fleet's document");
     if (out->length) lap_text_add(out, ",\n");
     lap_text_add(out, text);
@@ -163,28 +165,29 @@ static lap_status append(lap_text *out, json_t *value, lap_error *err) {
     return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the fleet's document") : LAP_OK;
 }
 
-static void say_who(json_t *object, size_t rank, const char *host) {
-    json_object_set_new(object, "rank", json_integer((json_int_t)rank));
-    json_object_set_new(object, "host_name", json_string(host));
+static void say_who(builder *b, json_t *object, size_t rank, const char *host) {
+    set_count(b, object, "rank", rank);
+    set_text(b, object, "host_name", host);
 }
 
 static lap_status add_lists(lap_merge *m, size_t rank, const char *host, json_t *root,
                             lap_error *err) {
     json_t *rows = json_object_get(root, "rows"), *devices = json_object_get(root, "devices");
+    builder b = {false};
     json_t *value;
     size_t i;
     json_array_foreach(rows, i, value) {
         if (!json_is_object(value)) return LAP_FAIL(err, LAP_E_FORMAT, "row %zu is no object", i);
-        say_who(value, rank, host);
+        say_who(&b, value, rank, host);
         LAP_TRY(add_member(m, rank, host, rows, value, m->row_count + i, err));
     }
     json_array_foreach(rows, i, value) LAP_TRY(append(&m->rows, value, err));
     json_array_foreach(devices, i, value) {
         if (!json_is_object(value)) continue;
-        say_who(value, rank, host);
+        say_who(&b, value, rank, host);
         LAP_TRY(append(&m->devices, value, err));
     }
-    return LAP_OK;
+    return b.failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the fleet's document") : LAP_OK;
 }
 
 lap_status lap_merge_add(lap_merge *m, size_t rank, const char *host, const char *json, size_t size,
@@ -219,6 +222,9 @@ lap_status lap_merge_add(lap_merge *m, size_t rank, const char *host, const char
         }
     }
     json_decref(root);
+    /* What was taken of a document that is refused is in no sum. */
+    for (size_t s = 0; status != LAP_OK && s < m->set_count; s++)
+        m->sets[s].members[rank] = (lap_set_member){0};
     return status;
 }
 
@@ -248,47 +254,47 @@ const lap_set *lap_merge_sets(const lap_merge *m, size_t *count) {
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static json_t *text_or_null(const char *text) {
-    json_t *value = text[0] ? json_string(text) : NULL;
-    return value ? value : json_null();
+/* What the rank's document said; the same values, not copies. */
+static void set_same(builder *b, json_t *o, const char *key, json_t *value) {
+    set(b, o, key, value ? json_incref(value) : json_null());
 }
 
-static json_t *rank_value(const lap_merge *m, const lap_rank *r, size_t rank) {
+static json_t *rank_value(builder *b, const lap_merge *m, const lap_rank *r, size_t rank) {
     static const char *const host_keys[] = {"cpu", "cores", "os", "kernel", "memory_bytes"};
     const part *p = &m->parts[rank];
     json_t *o = json_object();
-    say_who(o, rank, r->host);
-    json_object_set_new(o, "pid", r->pid ? json_integer((json_int_t)r->pid) : json_null());
-    json_object_set_new(o, "local_rank", json_integer((json_int_t)r->local_rank));
-    json_object_set_new(o, "selector", text_or_null(r->selector));
-    json_object_set_new(o, "device", text_or_null(r->device));
-    json_object_set_new(o, "status", json_string(lap_rank_state_name(r->state)));
-    json_object_set_new(o, "reason", text_or_null(r->reason));
-    json_object_set_new(o, "version", text_or_null(r->version));
-    for (size_t i = 0; i < sizeof host_keys / sizeof *host_keys; i++) {
-        json_t *value = json_object_get(p->host, host_keys[i]);
-        json_object_set_new(o, host_keys[i], value ? json_incref(value) : json_null());
-    }
-    json_object_set_new(o, "started", p->started ? json_incref(p->started) : json_null());
-    json_object_set_new(o, "rows", json_integer((json_int_t)p->rows));
-    json_object_set_new(o, "first_row",
-                        p->added ? json_integer((json_int_t)p->first_row) : json_null());
+    say_who(b, o, rank, r->host);
+    set_size(b, o, "pid", r->pid);
+    set_count(b, o, "local_rank", r->local_rank);
+    set_known(b, o, "selector", r->selector);
+    set_known(b, o, "device", r->device);
+    set_text(b, o, "status", lap_rank_state_name(r->state));
+    set_known(b, o, "reason", r->reason);
+    set_known(b, o, "version", r->version);
+    for (size_t i = 0; i < sizeof host_keys / sizeof *host_keys; i++)
+        set_same(b, o, host_keys[i], json_object_get(p->host, host_keys[i]));
+    set_same(b, o, "started", p->started);
+    set_count(b, o, "rows", p->rows);
+    set(b, o, "first_row", p->added ? count_value(p->first_row) : json_null());
     return o;
 }
 
 static json_t *fleet_value(const lap_merge *m, const lap_rank *ranks, const lap_merge_head *head) {
+    builder b = {false};
     json_t *o = json_object(), *list = json_array();
     size_t ok = 0;
     for (size_t i = 0; i < m->ranks; i++) {
         ok += ranks[i].state == LAP_RANK_OK;
-        json_array_append_new(list, rank_value(m, &ranks[i], i));
+        push(&b, list, rank_value(&b, m, &ranks[i], i));
     }
-    json_object_set_new(o, "ranks_planned", json_integer((json_int_t)m->ranks));
-    json_object_set_new(o, "ranks_ok", json_integer((json_int_t)ok));
-    json_object_set_new(o, "launcher", text_or_null(head->launcher));
-    json_object_set_new(o, "timeout_s", json_real(head->timeout_s));
-    json_object_set_new(o, "ranks", list);
-    return o;
+    set_count(&b, o, "ranks_planned", m->ranks);
+    set_count(&b, o, "ranks_ok", ok);
+    set_known(&b, o, "launcher", head->launcher);
+    set_real(&b, o, "timeout_s", lap_some(head->timeout_s));
+    set(&b, o, "ranks", list);
+    if (!b.failed) return o;
+    json_decref(o);
+    return NULL;
 }
 
 static lap_status add_value(lap_text *out, const char *key, json_t *value, lap_error *err) {
@@ -306,8 +312,8 @@ lap_status lap_merge_write(lap_merge *m, const lap_rank *ranks, const lap_merge_
                            lap_text *out, lap_error *err) {
     if (!m->head) return LAP_FAIL(err, LAP_E_NODEVICE, "fleet: no rank has a result");
     json_t *output = json_object_get(json_object_get(m->head, "config"), "output");
-    if (output) json_object_set_new(output, "json", json_string(head->json_path));
-    char *text = json_dumps(m->head, JSON_INDENT(1) | JSON_REAL_PRECISION(REAL_DIGITS));
+    if (output) json_object_set_new(output, "json", text_value(head->json_path));
+    char *text = json_dumps(m->head, JSON_INDENT(1) | JSON_REAL_PRECISION(LAP_REAL_DIGITS));
     if (!text) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the fleet's document");
     char *end = strrchr(text, '}');
     if (end) *end = '\0';

@@ -1,9 +1,8 @@
 /* Tables in three forms (see grid.h). */
 #include "history/grid.h"
 #include "report/escape.h"
+#include "report/format.h"
 #include "report/json_build.h"
-
-enum { DIGITS = 12 };
 
 typedef struct cell {
     char *value, *shown; /* value NULL: absent; shown NULL: the value */
@@ -61,7 +60,7 @@ void lap_grid_text(lap_grid *g, const char *value, const char *shown) {
 
 void lap_grid_real(lap_grid *g, lap_optional value, const char *shown) {
     char text[40];
-    lap_format_double(text, sizeof text, DIGITS, value.value);
+    lap_format_double(text, sizeof text, LAP_REAL_DIGITS, value.value);
     put(g, value.has ? text : NULL, shown, true);
 }
 
@@ -136,7 +135,8 @@ lap_status lap_grid_json(const lap_grid *g, lap_text *out, lap_error *err) {
             set(&b, o, g->columns[i].key, value_of(at(g, r, i)));
         push(&b, list, o);
     }
-    char *text = b.failed ? NULL : json_dumps(list, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS));
+    char *text =
+        b.failed ? NULL : json_dumps(list, JSON_INDENT(1) | JSON_REAL_PRECISION(LAP_REAL_DIGITS));
     json_decref(list);
     if (text) lap_text_add(out, text);
     lap_text_add(out, "\n");

@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Digits of a real, as in the JSON document. */
-enum { REAL_DIGITS = 12 };
-
 static const char *const header[] = {"status",
                                      "reason",
                                      "backend",
@@ -106,7 +103,7 @@ static void add_text(record *r, const char *s) {
 static void add_real(record *r, lap_optional value) {
     char number[40] = "";
     if (value.has && lap_some(value.value).has)
-        lap_format_double(number, sizeof number, REAL_DIGITS, value.value);
+        lap_format_double(number, sizeof number, LAP_REAL_DIGITS, value.value);
     add_text(r, number);
 }
 

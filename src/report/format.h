@@ -45,6 +45,10 @@ void lap_layer_cells_fill(const lap_layer *layer, lap_layer_cells *out);
 /* The network as a line below its layers: its work and the row's own latency. */
 lap_layer lap_layer_total(const lap_row *row);
 
+/* Significant digits of a real in documents for programs: enough for nanoseconds in hours, few
+ * enough not to show binary fractions. */
+enum { LAP_REAL_DIGITS = 12 };
+
 /* Fixed decimals, locale-proof. */
 void lap_format_fixed(char *buffer, size_t size, int decimals, double value);
 /* Seconds as milliseconds, without the unit; decimals by magnitude: "0.250", "12.35", "1234". */

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits of a real: enough for nanoseconds in hours, few enough not to show binary fractions. */
-enum { REAL_DIGITS = 12 };
-
 /* ---- parts of a row ------------------------------------------------------------------------- */
 
 json_t *lap_json_device(builder *b, const lap_device_info *d) {
@@ -485,7 +482,7 @@ json_t *lap_json_head(builder *b, const lap_report *report, const char *schema) 
 lap_status lap_json_finish(builder *b, json_t *document, lap_text *out, lap_error *err) {
     char *text = NULL;
     if (document && !b->failed)
-        text = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(REAL_DIGITS));
+        text = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(LAP_REAL_DIGITS));
     json_decref(document);
     if (!text) return LAP_FAIL(err, LAP_E_NOMEM, "no memory for the JSON document");
     lap_text_add(out, text);

@@ -1,5 +1,5 @@
-/* Private to src/report: building JSON values, shared by the documents. Static inline, so that
- * short names stay private to the files that include this. */
+/* Building JSON values, shared by all that writes documents. Static inline, so that short names
+ * stay private to the files that include this; what is not is src/report's own. */
 #ifndef LAP_REPORT_JSON_BUILD_H
 #define LAP_REPORT_JSON_BUILD_H
 
@@ -74,10 +74,10 @@ static inline void set_flag(builder *b, json_t *object, const char *key, bool va
     set(b, object, key, json_boolean(value));
 }
 
-/* json.c: a device; a document with everything but its rows; its text. finish takes document over.
- */
+/* json.c: a device; a document with everything but its rows. */
 json_t *lap_json_device(builder *b, const lap_device_info *device);
 json_t *lap_json_head(builder *b, const lap_report *report, const char *schema);
+/* The text of a document, which is taken over; nothing is added when anything failed in it. */
 lap_status lap_json_finish(builder *b, json_t *document, lap_text *out, lap_error *err);
 
 /* json_extras.c: what a row has besides latency, throughput and layers. */

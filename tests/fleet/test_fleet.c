@@ -338,6 +338,45 @@ static void bad_documents_are_refused(void **state) {
     lap_merge_free(m);
 }
 
+/* A rank whose document turns out to be bad after a row of it was taken has no part in the sum;
+ * reasons and paths that are not UTF-8, cut in the middle of a character for one, are told all the
+ * same. */
+static void what_is_told_of_a_bad_rank(void **state) {
+    (void)state;
+    static const char half[] =
+        "{\"schema\": \"warmlap/1\", \"rows\": [{\"status\": \"ok\", \"selector\": \"cuda:0\", "
+        "\"concurrent\": {\"set\": 1, \"alone_images_per_s\": [9], \"images_per_s\": [8]}}, 1]}";
+    static const char good[] =
+        "{\"schema\": \"warmlap/1\", \"config\": {\"output\": {}}, \"rows\": [{\"status\": \"ok\", "
+        "\"selector\": \"cuda:0\", \"concurrent\": {\"set\": 1, \"alone_images_per_s\": [5], "
+        "\"images_per_s\": [4]}}]}";
+    lap_merge *m;
+    lap_rank r[2] = {{.state = LAP_RANK_OK},
+                     {.state = LAP_RANK_FAILED, .reason = "cut in two: \xc2"}};
+    size_t count;
+    assert_int_equal(lap_merge_new(2, &m, NULL), LAP_OK);
+    assert_int_equal(lap_merge_add(m, 1, "b", half, strlen(half), NULL), LAP_E_FORMAT);
+    assert_int_equal(lap_merge_add(m, 0, "a", good, strlen(good), NULL), LAP_OK);
+    assert_int_equal(lap_merge_sum(m, r, NULL), LAP_OK);
+    const lap_set *sets = lap_merge_sets(m, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(sets[0].rated, 1);
+    assert_true(sets[0].rate.value.value == 4);
+    assert_false(sets[0].members[1].ok);
+    lap_merge_head head = {"caf\xe9.json", "", 1};
+    lap_text text = {0};
+    assert_int_equal(lap_merge_write(m, r, &head, &text, NULL), LAP_OK);
+    json_t *o = json_loads(lap_text_get(&text), 0, NULL);
+    assert_non_null(o);
+    json_t *told = json_array_get(json_object_get(json_object_get(o, "fleet"), "ranks"), 1);
+    assert_string_equal(json_string_value(json_object_get(told, "reason")), "cut in two: ?");
+    json_t *output = json_object_get(json_object_get(o, "config"), "output");
+    assert_string_equal(json_string_value(json_object_get(output, "json")), "caf?.json");
+    json_decref(o);
+    lap_text_free(&text);
+    lap_merge_free(m);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
     const struct CMUnitTest tests[] = {TEST(everybody),
@@ -347,6 +386,7 @@ int main(void) {
                                        TEST(the_silent_are_left_behind),
                                        TEST(rank_0_dies),
                                        TEST(late_but_there),
-                                       TEST(bad_documents_are_refused)};
+                                       TEST(bad_documents_are_refused),
+                                       TEST(what_is_told_of_a_bad_rank)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
