@@ -183,18 +183,6 @@ static void job_free(job *j) {
     lap_device_list_free(j->list);
 }
 
-static int print_text(void (*write)(lap_text *)) {
-    lap_text text = {0};
-    write(&text);
-    fputs(lap_text_get(&text), stdout);
-    lap_text_free(&text);
-    return LAP_EXIT_OK;
-}
-
-static void help(lap_text *text) {
-    lap_options_help(LAP_COMMAND_PITFALLS, text);
-}
-
 int cmd_pitfalls(int argc, char **argv) {
     lap_error err = {0};
     lap_options options;
@@ -202,14 +190,11 @@ int cmd_pitfalls(int argc, char **argv) {
         return lap_app_complain(&err);
     int status = LAP_EXIT_OK;
     if (options.action == LAP_ACTION_HELP) {
-        status = print_text(help);
+        status = lap_app_print_help(LAP_COMMAND_PITFALLS);
     } else if (options.action == LAP_ACTION_HELP_CONFIG) {
-        status = print_text(lap_config_help_markdown);
+        status = lap_app_print_text(lap_config_help_markdown);
     } else if (options.action == LAP_ACTION_DUMP_CONFIG) {
-        lap_text text = {0};
-        lap_config_dump(options.config, &text);
-        fputs(lap_text_get(&text), stdout);
-        lap_text_free(&text);
+        status = lap_app_print_config(options.config);
     } else {
         job j = {.options = &options, .config = options.config};
         if (carry_out(&j, &status, &err) != LAP_OK) {

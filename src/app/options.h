@@ -43,4 +43,10 @@ void lap_options_free(lap_options *options);
 /* Usage text of the command, at most 80 columns. */
 void lap_options_help(lap_command command, lap_text *text);
 
+/* Texts of options that every command with a configuration has (cmd_run.c). Return exit statuses.
+ */
+int lap_app_print_help(lap_command command);
+int lap_app_print_text(void (*write)(lap_text *));
+int lap_app_print_config(const lap_config *config);
+
 #endif

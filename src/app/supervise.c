@@ -2,6 +2,7 @@
 #include "app/supervise.h"
 #include "app/commands.h"
 #include "base/clock.h"
+#include "report/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,10 +145,11 @@ static bool put_down(worker *w) {
 }
 
 static void end_hung(worker *w, lap_worker_outcome *out) {
-    double seconds = lap_clock_now() - w->seen_s;
+    char seconds[40];
+    lap_format_rate(seconds, sizeof seconds, lap_clock_now() - w->seen_s, false);
     out->end = LAP_WORKER_HUNG;
     bool down = put_down(w);
-    snprintf(out->text, sizeof out->text, "gave no sign of life for %.3g s%s", seconds,
+    snprintf(out->text, sizeof out->text, "gave no sign of life for %s s%s", seconds,
              down ? " and was killed" : ", and did not even end when it was killed");
 }
 

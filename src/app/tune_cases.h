@@ -22,10 +22,4 @@ typedef struct lap_app_tune_job {
  * the first failure, after all were tried; LAP_E_INTERRUPTED ends at once, with what was found. */
 lap_status lap_app_tune(const lap_app_tune_job *job, lap_text *table, lap_error *err);
 
-/* Texts of options that every command with a configuration has (cmd_run.c). Return exit statuses.
- */
-int lap_app_print_help(lap_command command);
-int lap_app_print_text(void (*write)(lap_text *));
-int lap_app_print_config(const lap_config *config);
-
 #endif

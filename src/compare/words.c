@@ -387,7 +387,7 @@ const char *lap_gate_name(lap_gate gate) {
 
 void lap_words_summary(lap_text *out, const lap_comparison *c) {
     char percent[40];
-    lap_format_double(percent, sizeof percent, 4, c->options->margin * 100);
+    lap_format_double(percent, sizeof percent, 6, c->options->margin * 100);
     lap_text_addf(out,
                   "Against a margin of %s %%: %zu same, %zu faster, %zu slower, %zu unclear; %zu "
                   "set apart.",

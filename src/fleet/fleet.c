@@ -2,6 +2,7 @@
 #include "fleet/fleet.h"
 #include "base/clock.h"
 #include "fleet/protocol.h"
+#include "report/format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,9 +251,10 @@ static void lose_the_silent(lap_fleet *f) {
         bool awaited =
             r->state == LAP_RANK_JOINED || r->state == LAP_RANK_ACTIVE || r->state == LAP_RANK_DONE;
         if (!awaited || now - r->heard_s <= f->timeout_s) continue;
-        char reason[200];
-        snprintf(reason, sizeof reason, "no sign of life for %.3g s ([run] fleet_timeout = %g)",
-                 now - r->heard_s, f->timeout_s);
+        char reason[200], seconds[40];
+        lap_format_rate(seconds, sizeof seconds, now - r->heard_s, false);
+        snprintf(reason, sizeof reason, "no sign of life for %s s ([run] fleet_timeout = %g)",
+                 seconds, f->timeout_s);
         fleet_fail_rank(r, LAP_RANK_LOST, reason);
     }
 }
@@ -268,9 +270,11 @@ lap_status fleet_serve(lap_fleet *f, bool *any, lap_error *err) {
     if (f->bye && !f->leaving) return LAP_FAIL(err, LAP_E_IO, "fleet: rank 0 has ended the run");
     double silent = lap_clock_now() - f->root_heard_s;
     if (silent <= f->timeout_s || f->bye) return LAP_OK;
+    char seconds[40];
+    lap_format_rate(seconds, sizeof seconds, silent, false);
     return LAP_FAIL(err, LAP_E_IO,
-                    "fleet: rank 0 gave no sign of life for %.3g s ([run] fleet_timeout = %g)",
-                    silent, f->timeout_s);
+                    "fleet: rank 0 gave no sign of life for %s s ([run] fleet_timeout = %g)",
+                    seconds, f->timeout_s);
 }
 
 lap_status fleet_wait_for_all(lap_fleet *f, lap_rank_state still, lap_error *err) {

@@ -55,7 +55,8 @@ void lap_format_fixed(char *buffer, size_t size, int decimals, double value);
 void lap_format_ms(char *buffer, size_t size, double seconds);
 /* Decimals that lap_format_ms gives a value: for writing its deviation alike. */
 int lap_ms_decimals(double seconds);
-/* A rate for people: "0.52", "23.1", "4000"; with group: "12,000". */
+/* A rate for people, or whatever else is told to about three digits, but whole from 100 on:
+ * "0.520", "23.1", "4000"; with group: "12,000". */
 void lap_format_rate(char *buffer, size_t size, double rate, bool group);
 /* With an SI prefix and three significant digits: "14.5T", "232G", "0.5". */
 void lap_format_si(char *buffer, size_t size, double value);

@@ -22,6 +22,10 @@ static void ms_cell(char *buffer, size_t size, lap_optional seconds) {
     if (seconds.has) lap_format_ms(buffer, size, seconds.value);
 }
 
+static lap_status finished(const lap_text *out, lap_error *err) {
+    return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
+}
+
 /* The title line, and for a row that is not ok what happened; false when nothing else follows. */
 static bool add_title(const lap_row *head, const char *what, const lap_style *style,
                       lap_text *out) {
@@ -31,6 +35,7 @@ static bool add_title(const lap_row *head, const char *what, const lap_style *st
     if (head->status == LAP_ROW_OK) return true;
     lap_text line = {0};
     lap_text_addf(&line, "%s: %s", lap_row_status_name(head->status), lap_row_reason(head));
+    if (line.failed) out->failed = true;
     add_wrapped(out, lap_text_get(&line), 4, style);
     lap_text_free(&line);
     return false;
@@ -63,6 +68,25 @@ static void add_cells(lap_sheet *sheet, const char *first, char texts[][24]) {
     lap_sheet_add(sheet, cells, LAP_TONE_PLAIN);
 }
 
+static void explain_check(const lap_elementwise_report *check, const lap_style *style,
+                          lap_text *out) {
+    lap_text line = {0}, bounds = {0};
+    char number[32];
+    lap_text_addf(&line, "verified: %" PRIu64 " elements of each operation; worst error",
+                  check->compared);
+    for (int op = 0; op < LAP_ELEMENTWISE_OPS; op++) {
+        lap_format_fixed(number, sizeof number, 2, check->worst_ulp[op]);
+        lap_text_addf(&line, "%s %s %s", op ? "," : "", lap_elementwise_name[op], number);
+        lap_format_double(number, sizeof number, 3, lap_elementwise_bound[op]);
+        lap_text_addf(&bounds, "%s%s", op ? ", " : "", number);
+    }
+    lap_text_addf(&line, " ulp (bounds %s)", lap_text_get(&bounds));
+    if (line.failed || bounds.failed) out->failed = true;
+    add_wrapped(out, lap_text_get(&line), 4, style);
+    lap_text_free(&line);
+    lap_text_free(&bounds);
+}
+
 static void explain_spans(const lap_spans_row *row, const lap_style *style, lap_text *out) {
     char line[512];
     add_wrapped(out,
@@ -90,13 +114,7 @@ static void explain_spans(const lap_spans_row *row, const lap_style *style, lap_
              " runs that were not timed.",
              row->warmup);
     add_wrapped(out, line, 4, style);
-    snprintf(line, sizeof line,
-             "verified: %" PRIu64
-             " elements of each operation; worst error mul %.2f, add %.2f, sin "
-             "%.2f, cos %.2f ulp (bounds 0.5, 0.5, 4, 4)",
-             row->check.compared, row->check.worst_ulp[0], row->check.worst_ulp[1],
-             row->check.worst_ulp[2], row->check.worst_ulp[3]);
-    add_wrapped(out, line, 4, style);
+    explain_check(&row->check, style, out);
 }
 
 lap_status lap_spans_text(const lap_spans_row *row, const lap_style *style, lap_text *out,
@@ -106,7 +124,7 @@ lap_status lap_spans_text(const lap_spans_row *row, const lap_style *style, lap_
     snprintf(what, sizeof what,
              "mul, add, sin, cos on two %" PRIu64 "x%" PRIu64 "x%" PRIu64 " float tensors",
              row->size[0], row->size[1], row->size[2]);
-    if (!add_title(&row->head, what, style, out)) return LAP_OK;
+    if (!add_title(&row->head, what, style, out)) return finished(out, err);
     lap_sheet *sheet = lap_sheet_new(spans_columns, SPANS_COLUMNS);
     size_t n = row->cold.n > row->warm.n ? row->cold.n : row->warm.n;
     for (size_t i = 0; i < n; i++) {
@@ -124,7 +142,7 @@ lap_status lap_spans_text(const lap_spans_row *row, const lap_style *style, lap_
     explain_spans(row, style, out);
     for (size_t i = 0; i < row->head.note_count; i++)
         add_wrapped(out, row->head.notes[i], 4, style);
-    return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
+    return finished(out, err);
 }
 
 /* ---- pitfalls ------------------------------------------------------------------------------- */
@@ -135,7 +153,7 @@ static const lap_sheet_column ways_columns[] = {
 };
 enum { WAYS_COLUMNS = sizeof ways_columns / sizeof ways_columns[0] };
 
-/* A character for each bin; two bins make one where there are many. */
+/* A character for each bin. */
 static void draw(const lap_histogram *h, bool utf8, char *out, size_t size) {
     static const char *const bars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const plain[] = {" ", ".", ".", ":", ":", "+", "+", "#", "#"};
@@ -171,7 +189,7 @@ lap_status lap_pitfalls_text(const lap_pitfalls_row *row, const lap_style *style
     if (!style) style = &plain_style;
     snprintf(what, sizeof what, "%s %dx%d %s, batch %" PRIu64, head->network, head->height,
              head->width, head->precision, head->batch);
-    if (!add_title(head, what, style, out)) return LAP_OK;
+    if (!add_title(head, what, style, out)) return finished(out, err);
     lap_sheet *sheet = lap_sheet_new(ways_columns, WAYS_COLUMNS);
     for (int i = 0; i < LAP_WAYS; i++)
         add_way(sheet, (lap_pitfall_kind)i, &p->ways[i], style->utf8);
@@ -191,5 +209,5 @@ lap_status lap_pitfalls_text(const lap_pitfalls_row *row, const lap_style *style
     }
     for (size_t i = 0; i < head->note_count; i++)
         add_wrapped(out, head->notes[i], 4, style);
-    return out->failed ? LAP_FAIL(err, LAP_E_NOMEM, "no memory for the table") : LAP_OK;
+    return finished(out, err);
 }

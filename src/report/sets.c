@@ -148,11 +148,15 @@ static void add_spread(const lap_set *set, lap_text *out) {
     if (set->fleet) lap_text_addf(out, "rank %zu on %s, ", m->rank, m->host);
     lap_text_addf(out, "%s, %s images/s", m->selector, rate);
     lap_format_rate(rate, sizeof rate, set->fastest_rate.value, false);
-    lap_text_addf(out, "; fastest %s; standard deviation between %s %.2g %% of the mean", rate,
-                  set->fleet ? "ranks" : "devices", set->spread.value * 100);
+    lap_text_addf(out, "; fastest %s; standard deviation between %s ", rate,
+                  set->fleet ? "ranks" : "devices");
+    lap_format_rate(rate, sizeof rate, set->spread.value * 100, false);
+    lap_text_addf(out, "%s %% of the mean", rate);
     if (set->rounds > 0) lap_text_addf(out, "; %zu rounds", set->rounds);
-    if (set->skew_s.has)
-        lap_text_addf(out, "; first timed runs %.3g ms apart", set->skew_s.value * 1e3);
+    if (set->skew_s.has) {
+        lap_format_ms(rate, sizeof rate, set->skew_s.value);
+        lap_text_addf(out, "; first timed runs %s ms apart", rate);
+    }
     lap_text_add(out, ".");
 }
 

@@ -1,6 +1,7 @@
 /* The terminal tables: never wider than asked, whatever the names hold; colours only on request;
  * reasons beneath; a sentence at the end. */
 #include "report/format.h"
+#include "report/sets.h"
 #include "report/table.h"
 #include "rows.h"
 
@@ -301,6 +302,30 @@ static void layer_table(void **state) {
     sample_rows_free(s);
 }
 
+/* Devices that have nothing in common: shares above 100 % and seconds are written out. */
+static void unlike_devices_at_once(void **state) {
+    (void)state;
+    lap_set_member members[] = {
+        {.ok = true, .selector = "cuda:0", .started_s = 1, .rounds = {.n = 1}},
+        {.ok = true, .selector = "opencl:0:0", .started_s = 2.2344, .rounds = {.n = 1}}};
+    members[0].rounds.together[0] = members[0].rounds.alone[0] = 1000;
+    members[1].rounds.together[0] = members[1].rounds.alone[0] = 10;
+    lap_set set = {.members = members, .count = 2, .batch = 1, .network = "resnet18"};
+    lap_set_derive(&set);
+    const lap_report report = {.sets = &set, .set_count = 1};
+    lap_text text = {0};
+    assert_int_equal(lap_report_sets(&report, NULL, &text, NULL), LAP_OK);
+    for (char *s = text.data; (s = strchr(s, '\n'));)
+        *s = ' '; /* wrapped anywhere */
+    char *from = text.data, *to = text.data;
+    for (; *from; from++)
+        if (*from != ' ' || from[1] != ' ') *to++ = *from;
+    *to = '\0';
+    assert_non_null(strstr(text.data, "standard deviation between devices 139 % of the mean"));
+    assert_non_null(strstr(text.data, "first timed runs 1234 ms apart"));
+    lap_text_free(&text);
+}
+
 int main(void) {
     /* Widths follow LC_CTYPE; C.UTF-8 is part of glibc. */
     if (!setlocale(LC_CTYPE, "C.UTF-8")) {
@@ -308,6 +333,7 @@ int main(void) {
         return 77;
     }
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unlike_devices_at_once),
         cmocka_unit_test(fits_any_width),
         cmocka_unit_test(hundred_columns_hold_everything),
         cmocka_unit_test(long_names_are_cut_with_a_mark),
