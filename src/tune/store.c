@@ -204,8 +204,13 @@ static lap_status io_error(const char *what, const char *path, lap_error *err) {
 lap_status lap_tune_store_load(const char *path, lap_tune_store *out, lap_error *err) {
     *out = (lap_tune_store){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return errno == ENOENT ? LAP_OK : io_error("opening", path, err);
     struct stat st;
+    if (fd < 0 && errno == ENOENT && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+        return LAP_FAIL(err, LAP_E_IO,
+                        "the tune store %.400s is a symbolic link to a file that does not exist: "
+                        "give another name, or remove it",
+                        path);
+    if (fd < 0) return errno == ENOENT ? LAP_OK : io_error("opening", path, err);
     lap_status status = LAP_OK;
     char *text = NULL;
     size_t have = 0;
@@ -297,8 +302,8 @@ static void make_folders(char *path) {
     }
 }
 
-lap_status lap_tune_store_merge(const char *path, const lap_tune_entry *entries, size_t count,
-                                lap_error *err) {
+static lap_status merge_file(const char *path, const lap_tune_entry *entries, size_t count,
+                             lap_error *err) {
     lap_text lock = {0};
     lap_text_addf(&lock, "%s.lock", path);
     if (lock.failed) {
@@ -313,6 +318,15 @@ lap_status lap_tune_store_merge(const char *path, const lap_tune_entry *entries,
                                                : io_error("locking", path, err);
     if (fd >= 0) close(fd); /* gives the lock back; the file stays for the next */
     lap_text_free(&lock);
+    return status;
+}
+
+lap_status lap_tune_store_merge(const char *path, const lap_tune_entry *entries, size_t count,
+                                lap_error *err) {
+    /* Through a symbolic link the file it names is locked and replaced, not the link. */
+    char *real = realpath(path, NULL);
+    lap_status status = merge_file(real ? real : path, entries, count, err);
+    free(real);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +134,32 @@ static void test_merge(void **state) {
     assert_int_equal(lap_tune_store_merge("/dev/null/x", two, 2, &err), LAP_E_IO);
 }
 
+/* A link to a store stays a link, and what it names is replaced; a link to nothing is refused
+ * before anything is tuned. */
+static void test_link(void **state) {
+    (void)state;
+    lap_tune_entry e[] = {numbered(0, 0), numbered(0, 1)};
+    lap_tune_store store;
+    lap_error err = {0};
+    struct stat st;
+    char name[sizeof path + 8];
+    snprintf(name, sizeof name, "%s.link", path);
+    unlink(name);
+    assert_int_equal(lap_tune_store_merge(path, &e[0], 1, &err), LAP_OK);
+    assert_int_equal(symlink(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, name), 0);
+    assert_int_equal(lap_tune_store_merge(name, &e[1], 1, &err), LAP_OK);
+    assert_true(lstat(name, &st) == 0 && S_ISLNK(st.st_mode));
+    assert_int_equal(lap_tune_store_load(path, &store, &err), LAP_OK);
+    assert_int_equal(store.count, 2);
+    lap_tune_store_free(&store);
+    unlink(path);
+    assert_int_equal(lap_tune_store_load(name, &store, &err), LAP_E_IO);
+    assert_non_null(strstr(err.message, "symbolic link"));
+    assert_int_equal(lap_tune_store_merge(name, e, 2, &err), LAP_E_IO);
+    assert_true(lstat(name, &st) == 0 && S_ISLNK(st.st_mode));
+    unlink(name);
+}
+
 /* Writers in processes of their own: every line of each is there in the end. */
 static void test_two_writers(void **state) {
     (void)state;
@@ -241,6 +268,7 @@ int main(void) {
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_bad),
         cmocka_unit_test_setup(test_merge, set_up),
+        cmocka_unit_test_setup(test_link, set_up),
         cmocka_unit_test_setup(test_two_writers, set_up),
         cmocka_unit_test(test_choose),
         cmocka_unit_test(test_path),
