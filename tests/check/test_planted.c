@@ -291,11 +291,20 @@ static void test_nan_weights(void **state) {
     }
 }
 
+enum { VERIFIED = 2, TIMED = 8, CHECK = 1 }; /* runs */
+
+/* A plan that passed, and its timed runs behind that. */
+static void run_verified(rig *r, lap_plan **plan, float **logits, lap_check_report *report,
+                         lap_error *err) {
+    assert_int_equal(logits_of(r, plan, logits, report, err), LAP_OK);
+    for (int run = 0; run < TIMED; run++)
+        assert_int_equal(lap_plan_run(*plan, err), LAP_OK);
+}
+
 /* Right while it is verified, wrong or idle later: the check after the timed runs finds it, in what
  * they left or in the one more run it makes. */
 static void test_unchanged(void **state) {
     rig *r = *state;
-    enum { VERIFIED = 2, TIMED = 8, CHECK = 1 };
     const bad_kind kinds[] = {BAD_LATE, BAD_IDLE, BAD_ONCE};
     for (int op = 0; op < r->net->op_count; op++)
         for (size_t i = 0; i < 12; i++) {
@@ -306,9 +315,7 @@ static void test_unchanged(void **state) {
             lap_error err;
             lap_plan *plan;
             float *logits;
-            assert_int_equal(logits_of(r, &plan, &logits, &report, &err), LAP_OK);
-            for (int run = 0; run < TIMED; run++)
-                assert_int_equal(lap_plan_run(plan, &err), LAP_OK);
+            run_verified(r, &plan, &logits, &report, &err);
             assert_int_equal(lap_check_unchanged(plan, r->net, 3, logits, &report, &err), LAP_OK);
             assert_true(report.passed);
             assert_int_equal(lap_plan_run(plan, &err), LAP_OK);
@@ -324,7 +331,6 @@ static void test_unchanged(void **state) {
 /* Right results, but one of the runs wrote where it must not. */
 static void test_guards_after_timed_runs(void **state) {
     rig *r = *state;
-    enum { VERIFIED = 2, TIMED = 8 };
     r->options.no_reuse = true; /* no slack behind any output */
     for (int op = 0; op < r->net->op_count; op++)
         for (int late = 0; late <= TIMED; late += TIMED / 2) {
@@ -333,9 +339,7 @@ static void test_guards_after_timed_runs(void **state) {
             lap_error err;
             lap_plan *plan;
             float *logits;
-            assert_int_equal(logits_of(r, &plan, &logits, &report, &err), LAP_OK);
-            for (int run = 0; run < TIMED; run++)
-                assert_int_equal(lap_plan_run(plan, &err), LAP_OK);
+            run_verified(r, &plan, &logits, &report, &err);
             assert_int_equal(lap_check_unchanged(plan, r->net, 3, logits, &report, &err),
                              LAP_E_VERIFY);
             assert_false(report.passed);
